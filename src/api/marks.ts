@@ -1,0 +1,27 @@
+/** Labels, annotations, finalizers and field managers: the words Latchkey writes on objects. */
+
+export const managedByLabel = "app.kubernetes.io/managed-by";
+export const managedByValue = "latchkey";
+/** UID of the owner: a SecretSync, or the installation itself. */
+export const ownerUidLabel = "latchkey.dev/owner-uid";
+/** On a Secret that is copied by watch: this is how it is followed. */
+export const sourceLabel = "latchkey.dev/source";
+/** On a CRD that Latchkey installed in place of the original project's. */
+export const standInLabel = "latchkey.dev/stand-in";
+
+/** `SecretSync/<name>`: who asked for this copy. */
+export const ownerAnnotation = "latchkey.dev/owner";
+/** `<namespace>/<name>` of the source. */
+export const sourceAnnotation = "latchkey.dev/source";
+/** `<namespace>/<name>` of the copy itself: marks pasted onto another Secret give themselves away. */
+export const selfAnnotation = "latchkey.dev/self";
+/** Keyed fingerprint of what was copied. */
+export const fingerprintAnnotation = "latchkey.dev/fingerprint";
+
+export const copiesFinalizer = "latchkey.dev/copies";
+export const sourceLabelFinalizer = "latchkey.dev/source-label";
+
+/** Field manager of everything Latchkey writes, unless a rule names another. */
+export const fieldManager = "latchkey";
+/** One per asker, so that the API server counts the references to a source. */
+export const sourceManagerOf = (askerUid: string): string => `latchkey-source-${askerUid}`;
