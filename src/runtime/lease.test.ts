@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLog } from "../kube/log.ts";
+import { answers, cannedServer, refuses } from "../testing/canned-server.ts";
+import { Election } from "./lease.ts";
+import { leaseName } from "./lease-move.ts";
+
+test("a leader whose lease was deleted stands by at once: another may create it", async (t) => {
+  const metadata = { namespace: "a", name: leaseName, uid: "u", resourceVersion: "1", creationTimestamp: "" };
+  const created = answers({ metadata, spec: { holderIdentity: "me" } }, 201);
+  const { kube, asked } = await cannedServer(t, refuses(404, "NotFound"), created, refuses(404, "NotFound"));
+  const log = createLog({ level: "error", format: "json" });
+  await using election = new Election({ kube, namespace: "a", name: leaseName, identity: "me", log, enabled: true });
+  const told: string[] = [];
+  const { promise: standsBy, resolve } = Promise.withResolvers<void>();
+  election.onChange((isLeader) => {
+    told.push(`${isLeader ? "leads" : "stands by"} after ${asked.length} requests`);
+    if (!isLeader) resolve();
+  });
+  election.start();
+  await standsBy;
+  // Read, create; then the renewal that found it gone.
+  assert.deepEqual(told, ["leads after 2 requests", "stands by after 3 requests"]);
+});
