@@ -1,0 +1,80 @@
+import { sourceLabel, sourceManagerOf } from "../api/marks.ts";
+import { apiVersionOf, type KubeObject, type NamespacedRef, type Secret, secrets } from "../api/objects.ts";
+import { Sensitive } from "../api/sensitive.ts";
+import type { Call, Kube } from "../kube/client.ts";
+import { isGoneOrReplaced } from "../kube/errors.ts";
+import { type Content, identityOf } from "./copy.ts";
+import type { Fingerprint } from "./fingerprint.ts";
+import { labelManagersOf } from "./managed-keys.ts";
+import { withoutQuotes } from "./redact.ts";
+
+/** What is remembered of a source that carries our label. */
+export interface SourceRecord extends KubeObject, Content {
+  readonly type: string;
+  /** Field managers that hold our label on it. */
+  readonly labelManagers: readonly string[];
+}
+
+/** A source with its bytes: for the length of a pass. */
+export interface SourceContent extends SourceRecord {
+  readonly data: Sensitive<Readonly<Record<string, string>>>;
+}
+
+export const sourceRecordWith =
+  (fingerprint: Fingerprint) =>
+  (object: KubeObject): SourceRecord => {
+    const { type = "Opaque", data = {}, metadata } = object as Secret;
+    return {
+      metadata: identityOf(object),
+      type,
+      keys: Object.keys(data).sort(),
+      fingerprint: fingerprint(type, data),
+      labelManagers: labelManagersOf(metadata.managedFields, sourceLabel),
+    };
+  };
+
+export async function readSource(
+  kube: Kube,
+  ref: NamespacedRef,
+  fingerprint: Fingerprint,
+  call: Call,
+): Promise<SourceContent | undefined> {
+  const secret = await kube.get<Secret>(secrets, ref, call);
+  if (!secret) return undefined;
+  return { ...sourceRecordWith(fingerprint)(secret), data: new Sensitive(secret.data ?? {}) };
+}
+
+/** Puts our label on a source in the name of one asker. The API server counts them: each has a field manager of its own. */
+export async function labelSource(kube: Kube, source: SourceRecord, askerUid: string, call: Call): Promise<void> {
+  if (source.labelManagers.includes(sourceManagerOf(askerUid))) return;
+  await applyLabels(kube, source, askerUid, { [sourceLabel]: "true" }, call);
+}
+
+/** Withdraws one asker; the label goes with the last, unless somebody else put it there. */
+export async function unlabelSource(kube: Kube, ref: NamespacedRef, askerUid: string, call: Call): Promise<void> {
+  const source = await kube.getMetadata(secrets, ref, call);
+  if (!source) return;
+  if (!labelManagersOf(source.metadata.managedFields, sourceLabel).includes(sourceManagerOf(askerUid))) return;
+  await applyLabels(kube, source, askerUid, undefined, call).catch((error) => {
+    if (!isGoneOrReplaced(error)) throw error;
+  });
+}
+
+async function applyLabels(
+  kube: Kube,
+  { metadata }: KubeObject,
+  askerUid: string,
+  /** None: our field manager goes altogether; an empty map would keep it listed on the source for ever. */
+  labels: Readonly<Record<string, string>> | undefined,
+  { signal }: Call,
+): Promise<void> {
+  const { name, namespace, uid } = metadata;
+  // The uid makes sure that a source deleted meanwhile is not created by the apply.
+  const draft = {
+    apiVersion: apiVersionOf(secrets),
+    kind: secrets.kind,
+    metadata: { name, ...(namespace && { namespace }), uid, ...(labels && { labels }) },
+  };
+  const options = { fieldManager: sourceManagerOf(askerUid), force: true, metadataOnly: true, signal };
+  await withoutQuotes(kube, { name, namespace }, {}, { signal }, () => kube.apply(secrets, draft, options));
+}
