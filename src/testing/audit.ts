@@ -1,0 +1,84 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { secrets } from "../api/objects.ts";
+import type { Kube } from "../kube/client.ts";
+import { testEnvironment, uniqueName } from "./cluster.ts";
+
+/** One finished request that was no read, as the API server's audit log has it. */
+export interface Write {
+  readonly verb: string;
+  readonly userAgent: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly code: number;
+  readonly at: string;
+}
+
+interface AuditEvent {
+  readonly stage?: string;
+  readonly verb?: string;
+  readonly requestURI?: string;
+  readonly userAgent?: string;
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  readonly requestReceivedTimestamp?: string;
+}
+
+const writeVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+
+/**
+ * The writes of the operator (and nobody else's) since `from`, up to a write made now: the log is complete once it
+ * holds that one. Access reviews, Events and Leases are no writes, nor are dry runs.
+ */
+export async function operatorWrites(kube: Kube, namespace: string, { from = 0 } = {}): Promise<readonly Write[]> {
+  const lines = await auditLines(kube, namespace);
+  return lines.slice(from).flatMap((line) => {
+    const write = writeOf(line);
+    return write && isOperators(write) ? [write] : [];
+  });
+}
+
+/** Where the log ends now, for `from`. */
+export async function auditPosition(kube: Kube, namespace: string): Promise<number> {
+  return (await auditLines(kube, namespace)).length;
+}
+
+async function auditLines(kube: Kube, namespace: string): Promise<string[]> {
+  const marker = uniqueName("marker");
+  await kube.create(secrets, { metadata: { namespace, name: marker } });
+  await kube.delete(secrets, { namespace, name: marker });
+  for (const deadline = performance.now() + 60_000; ; await sleep(50)) {
+    const lines = (await readFile(testEnvironment("LATCHKEY_TEST_AUDIT_LOG"), "utf8")).split("\n");
+    const end = lines.findLastIndex((line) => line.includes(marker) && line.includes('"verb":"delete"'));
+    if (end >= 0) return lines.slice(0, end + 1);
+    if (performance.now() > deadline) throw new Error("the audit log does not show a write made a minute ago");
+  }
+}
+
+function writeOf(line: string): Write | undefined {
+  if (!line) return undefined;
+  const event = JSON.parse(line) as AuditEvent;
+  if (event.stage !== "ResponseComplete" || !writeVerbs.has(event.verb ?? "")) return undefined;
+  if (/[?&]dryRun=/.test(event.requestURI ?? "")) return undefined;
+  const { resource = "", subresource = "", namespace = "", name = "" } = event.objectRef ?? {};
+  if (["events", "leases", "subjectaccessreviews", "selfsubjectaccessreviews"].includes(resource)) return undefined;
+  return {
+    verb: event.verb ?? "",
+    userAgent: event.userAgent ?? "",
+    resource,
+    subresource,
+    namespace,
+    name,
+    code: event.responseStatus?.code ?? 0,
+    at: event.requestReceivedTimestamp ?? "",
+  };
+}
+
+const isOperators = ({ userAgent }: Write) => userAgent.startsWith("latchkey/");

@@ -1,0 +1,142 @@
+import { parseArgs } from "node:util";
+import { describeEnding, lastLines } from "./local/child.ts";
+import { runKubectl } from "./local/kubectl.ts";
+import { type Operator, startOperator } from "./local/operator.ts";
+import { openGivenPlace, openLocalPlace, type Place, removeTour } from "./local/place.ts";
+import { showProgress } from "./local/progress.ts";
+import { interruption } from "./local/signals.ts";
+import { takeTour } from "./local/tour.ts";
+
+const usage = `npm start -- [--kubeconfig <path>] [--once]
+
+  Starts a local control plane and Latchkey in it, shows what it does, and keeps both running until Ctrl-C.
+
+  --kubeconfig <path>   use this cluster instead; what the tour made there is removed again at the end
+  --once                end after the tour
+`;
+
+interface Wish {
+  readonly kubeconfig: string | undefined;
+  readonly isOnce: boolean;
+  readonly wantsHelp: boolean;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const wish = parseWish(args);
+  if (typeof wish === "string") {
+    process.stderr.write(`${wish}\n\n${usage}`);
+    return 2;
+  }
+  if (wish.wantsHelp) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  using interrupted = interruption();
+  const { signal } = interrupted;
+  try {
+    return await demonstrate(wish, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return 0;
+  }
+}
+
+async function demonstrate({ kubeconfig, isOnce }: Wish, signal: AbortSignal): Promise<number> {
+  const progress = showProgress();
+  const opening = { onProgress: progress.report, signal };
+  await using place = kubeconfig ? await openGivenPlace(kubeconfig, opening) : await openLocalPlace(opening);
+  progress.report("starting Latchkey");
+  await using operator = await startLatchkey(place, signal);
+  await using _tour = place.isOurs ? undefined : removingTour(place);
+  progress.done();
+
+  const where = place.isOurs ? "a control plane of its own" : place.kubectl.kubeconfig;
+  write(`Latchkey is running in ${where}. This is what it does:\n`);
+  await takeTour({ kubectl: place.kubectl, write });
+  write(farewellOf(place, operator));
+  if (isOnce) return 0;
+
+  write("\nCtrl-C stops everything that was started here.\n");
+  const ending = await Promise.race([operator.ended, aborted(signal)]);
+  if (!ending || signal.aborted) {
+    write("\nStopping.\n");
+    return 0;
+  }
+  write(`\nLatchkey has ended (${describeEnding(ending)}); its log ends with:\n${lastLines(place.operatorLog)}\n`);
+  return 1;
+}
+
+async function startLatchkey(place: Place, signal: AbortSignal): Promise<Operator> {
+  const { kubeconfig } = place.kubectl;
+  const options = { kubeconfig, logFile: place.operatorLog, signal };
+  const operator = await startOperator({ ...options, args: ["--install-crds"] });
+  if (place.isOurs || (await isAdmissionReachable(place))) return operator;
+
+  await operator.stop();
+  write(
+    "The API server of this cluster cannot call this machine, so Latchkey runs without asking whether the writer of a\n" +
+      "SecretSync may read what it copies. Set LATCHKEY_ADMISSION_URL to an address that it can call to have that.\n\n",
+  );
+  return startOperator({ ...options, args: ["--install-crds", "--reference-check=off"] });
+}
+
+/** A write that is only tried asks the webhook as well. */
+async function isAdmissionReachable({ kubectl }: Place): Promise<boolean> {
+  const trial = ["create", "--dry-run=server", "-f", "examples/secretsync/watch.yaml"];
+  const { stderr } = await runKubectl(trial, { ...kubectl, cwd: `${import.meta.dirname}/..` });
+  return !stderr.includes("failed calling webhook");
+}
+
+function removingTour({ kubectl: { program, kubeconfig, cacheDir } }: Place): AsyncDisposable {
+  return { [Symbol.asyncDispose]: () => removeTour({ program, kubeconfig, cacheDir }) };
+}
+
+function farewellOf({ kubectl: { program, kubeconfig }, operatorLog }: Place, { metricsUrl }: Operator): string {
+  const kubectl = `${program} --kubeconfig=${kubeconfig}`;
+  const newPassword = `'{"stringData":{"password":"changed at the source"}}'`;
+  return `
+Kubeconfig:  ${kubeconfig}
+Metrics:     ${metricsUrl}/metrics
+Log:         ${operatorLog}
+
+Three commands worth trying:
+
+  ${kubectl} describe secretsync tour-mail-login
+
+  ${kubectl} patch secret mail-login -n tour-vault --type=merge -p ${newPassword}
+
+  ${kubectl} get secrets -A -l app.kubernetes.io/managed-by=latchkey --watch
+`;
+}
+
+/** What was asked for, or what is wrong with it. */
+export function parseWish(args: readonly string[]): Wish | string {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { kubeconfig: { type: "string" }, once: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+    });
+    if (values.kubeconfig === "") return "--kubeconfig needs a path";
+    return { kubeconfig: values.kubeconfig, isOnce: values.once ?? false, wantsHelp: values.help ?? false };
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function write(text: string): void {
+  process.stdout.write(text);
+}
+
+async function aborted(signal: AbortSignal): Promise<undefined> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+if (import.meta.main) {
+  process.exitCode = await main(process.argv.slice(2)).catch((error: Error) => {
+    process.stderr.write(`\n${error.message}\n`);
+    return 1;
+  });
+}
