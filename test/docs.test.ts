@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { targetStates } from "../src/api/secret-sync.ts";
+import { gravity } from "../src/features/secretsync/problems.ts";
+
+const root = join(import.meta.dirname, "..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const isTheirs = (path: string) => path.includes("node_modules") || path.startsWith("dist");
+const pages = globSync("**/*.md", { cwd: root, exclude: isTheirs });
+
+test("every flag of every command is in docs/reference/operator.md", async () => {
+  const reference = read("docs/reference/operator.md");
+  for (const command of ["run", "crds", "status", "uninstall"]) {
+    const main = join(root, "src", "main.ts");
+    const { stdout } = await promisify(execFile)(process.execPath, [main, command, "--help"]);
+    const flags = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag = ""]) => flag);
+    assert.ok(flags.length > 3, stdout);
+    for (const flag of flags.filter((name) => name !== "--help")) {
+      assert.ok(reference.includes(`\`${flag}`), `${command} ${flag} is not described`);
+    }
+  }
+});
+
+test("every metric in the code is in docs/reference/operator.md, and no other", () => {
+  const files = globSync("src/**/*.ts", { cwd: root, exclude: (path) => path.endsWith(".test.ts") });
+  const sources = files.map(read).join("\n");
+  const inCode = new Set([...sources.matchAll(/"(latchkey_[a-z_]+)"/g)].map(([, name]) => name));
+  const inDocs = new Set(
+    [...read("docs/reference/operator.md").matchAll(/^\| *`(latchkey_[a-z_]+)`/gm)].map(([, name]) => name),
+  );
+  assert.deepEqual([...inDocs].sort(), [...inCode].sort());
+});
+
+test("every reason and state of a SecretSync is in docs/reference/secretsync.md", () => {
+  const reference = read("docs/reference/secretsync.md");
+  const sources = globSync("src/features/secretsync/*.ts", { cwd: root, exclude: (path) => path.endsWith(".test.ts") });
+  const written = sources.flatMap((path) =>
+    [...read(path).matchAll(/reason: "(\w+)"/g)].map(([, reason = ""]) => reason),
+  );
+  for (const word of new Set([...gravity, ...targetStates, ...written, "Synced"])) {
+    assert.ok(reference.includes(`\`${word}\``), `${word} is not explained`);
+  }
+});
+
+test("the table of reasons is in the order of their gravity", () => {
+  const [, table = ""] = /### Condition `Sync`([\s\S]*?)### /.exec(read("docs/reference/secretsync.md")) ?? [];
+  const rows = [...table.matchAll(/^\| *False *\| *`(\w+)`/gm)].map(([, reason]) => reason);
+  assert.deepEqual(rows, gravity);
+});
+
+for (const page of pages) {
+  test(`links in ${page} lead somewhere`, () => {
+    for (const link of linksIn(read(page))) {
+      const [path = "", anchor] = link.split("#");
+      const target = path === "" ? join(root, page) : join(root, dirname(page), path);
+      assert.ok(existsSync(target), `${link} does not exist`);
+      if (anchor && target.endsWith(".md")) {
+        const headings = anchorsIn(readFileSync(target, "utf8"));
+        assert.ok(headings.includes(anchor), `${link}: there is no such heading, only ${headings.join(", ")}`);
+      }
+    }
+  });
+}
+
+test("no page tells of the machine it was written on", () => {
+  for (const page of pages) assert.doesNotMatch(read(page), /\/(?:home|root|Users|work)\/\w|\/tmp\/\w/, page);
+});
+
+function linksIn(text: string): readonly string[] {
+  const prose = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, "").replaceAll(/`[^`\n]*`/g, "code");
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link).filter((link) => !/^[a-z]+:/.test(link));
+}
+
+/** As GitHub makes them from headings. */
+function anchorsIn(text: string): readonly string[] {
+  const prose = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, "");
+  return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-"),
+  );
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { parseWish } from "../tools/start.ts";
+
+const root = join(import.meta.dirname, "..");
+
+test("npm start shows copies that arrive, heal, collide and go, and leaves nothing behind", async () => {
+  // KUBEBUILDER_ASSETS is that of the test run: nothing is built here.
+  const env = { ...process.env, KUBECONFIG: undefined };
+  const start = [join(root, "tools", "start.ts"), "--once"];
+  const { stdout } = await promisify(execFile)(process.execPath, start, { cwd: root, env, timeout: 300_000 });
+
+  const facts = [
+    ["three copies arrive", /tour-db-login +tour-vault\/db-login +True +3\/3 +Synced/],
+    [
+      "one in each namespace",
+      /tour-anna +db-login +kubernetes.io\/basic-auth +2 [\s\S]*tour-bert +db-login [\s\S]*tour-carla +db-login/,
+    ],
+    ["an edit is healed", /password":"edited by hand"[\s\S]*secret\/db-login patched[\s\S]*\n {2}correct horse\n/],
+    ["a collision is reported", /tour-mail-login +tour-vault\/mail-login +False +1\/2 +Pending .*Conflict +watch/],
+    ["by place and holder", /tour-anna\/mail-login is held by an unmanaged Secret/],
+    ["and touches nothing", /\n {2}written by Anna\n/],
+    [
+      "it settles by itself",
+      /tour-mail-login +tour-vault\/mail-login +True +2\/2 +Synced[\s\S]*\n {2}battery staple\n/,
+    ],
+    [
+      "copies go, the source stays",
+      /"tour-db-login" deleted[\s\S]*\n {2}NAMESPACE .*\n {2}tour-vault +db-login .*\n\n/,
+    ],
+    ["metrics", /Metrics: +http:\/\/127\.0\.0\.1:\d+\/metrics/],
+  ] as const;
+  for (const [fact, words] of facts) assert.match(stdout, words, fact);
+
+  const [, kubeconfig = ""] = /Kubeconfig: +(\S+)/.exec(stdout) ?? [];
+  assert.notEqual(kubeconfig, "");
+  assert.equal(existsSync(kubeconfig), false, "the control plane is gone");
+  const commands = stdout.split("\n").filter((line) => line.includes(`--kubeconfig=${kubeconfig}`));
+  assert.equal(commands.length, 3, "three commands worth trying");
+});
+
+const wishes = [
+  { args: [], wish: { kubeconfig: undefined, isOnce: false, wantsHelp: false } },
+  { args: ["--once", "--kubeconfig", "a"], wish: { kubeconfig: "a", isOnce: true, wantsHelp: false } },
+  { args: ["--help"], wish: { kubeconfig: undefined, isOnce: false, wantsHelp: true } },
+] as const;
+
+for (const { args, wish } of wishes) {
+  test(`parseWish: ${args.join(" ") || "nothing"}`, () => assert.deepEqual(parseWish(args), wish));
+}
+
+for (const args of [["--twice"], ["--kubeconfig"], ["--kubeconfig="], ["up"]]) {
+  test(`parseWish: ${args.join(" ")} is refused`, () => assert.equal(typeof parseWish(args), "string"));
+}
