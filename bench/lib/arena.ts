@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { secretSyncCrd } from "../../src/api/crds.ts";
+import { namespaces } from "../../src/api/objects.ts";
+import { Kube } from "../../src/kube/client.ts";
+import { installCrds } from "../../src/kube/install-crds.ts";
+import { loadConnection } from "../../src/kube/kubeconfig.ts";
+import { type ControlPlane, startControlPlane } from "../../tools/local/control-plane.ts";
+import { leastPrivilegeKubeconfig } from "../../tools/local/least-privilege.ts";
+import { type Operator, startOperator } from "../../tools/local/operator.ts";
+import { inParallel } from "./parallel.ts";
+
+/** A control plane of its own, with our CRDs and the operator's rights in place. */
+export interface Arena extends AsyncDisposable {
+  readonly plane: ControlPlane;
+  /** The admin's client, for setting things up and looking at them. */
+  readonly kube: Kube;
+  startOperator(): Promise<Operator>;
+  /** The operator's writes so far, as the API server's audit log has them. */
+  writes(): Promise<readonly Write[]>;
+}
+
+export interface Write {
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export async function openArena(signal: AbortSignal): Promise<Arena> {
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  const plane = await startControlPlane({ auditLog: true, signal, onProgress });
+  const kube = new Kube(await loadConnection({ kubeconfig: plane.kubeconfig, env: {} }), { userAgent: "bench" });
+  await installCrds(kube, [secretSyncCrd], { signal });
+  const kubeconfig = await leastPrivilegeKubeconfig(plane, { signal });
+  return {
+    plane,
+    kube,
+    startOperator: () => startOperator({ kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
+    writes: async () => (await readFile(plane.auditLog ?? "", "utf8")).split("\n").flatMap(writeOf),
+    async [Symbol.asyncDispose]() {
+      await kube[Symbol.asyncDispose]();
+      await plane.stop();
+    },
+  };
+}
+
+export async function createNamespaces(kube: Kube, count: number): Promise<readonly string[]> {
+  const names = Array.from({ length: count }, (_, at) => `ns-${at}`);
+  await inParallel(names, 32, (name) => kube.create(namespaces, { metadata: { name } }));
+  return names;
+}
+
+const notWrites = ["events", "leases", "subjectaccessreviews", "selfsubjectaccessreviews"];
+
+function writeOf(line: string): Write[] {
+  if (!line) return [];
+  const { stage, verb, userAgent = "", requestURI = "", objectRef = {} } = JSON.parse(line);
+  if (stage !== "ResponseComplete" || !["create", "update", "patch", "delete"].includes(verb)) return [];
+  if (!userAgent.startsWith("latchkey/") || /[?&]dryRun=/.test(requestURI)) return [];
+  const { resource = "", subresource = "", namespace = "", name = "" } = objectRef;
+  return notWrites.includes(resource) ? [] : [{ resource, subresource, namespace, name }];
+}
