@@ -9,7 +9,7 @@ const minutes = Number(process.env.BENCH_IDLE_MINUTES ?? 10);
 
 /** Nothing changes for ten minutes: how much is written? */
 export async function idle(signal: AbortSignal): Promise<Report> {
-  await using arena = await openArena(signal);
+  await using arena = await openArena(signal, { auditLog: true });
   const { kube } = arena;
   const namespaces = await createNamespaces(kube, count);
   await using operator = await arena.startOperator();

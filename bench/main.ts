@@ -11,7 +11,13 @@ const benchmarks: Readonly<Record<string, () => Promise<Benchmark>>> = {
 };
 
 const stop = new AbortController();
-for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.once(name, () => {
+    stop.abort();
+    // Whatever does not heed the signal: the servers die with this process.
+    setTimeout(() => process.exit(1), 10_000).unref();
+  });
+}
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in benchmarks));

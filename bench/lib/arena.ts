@@ -7,7 +7,7 @@ import { installCrds } from "../../src/kube/install-crds.ts";
 import { loadConnection } from "../../src/kube/kubeconfig.ts";
 import { type ControlPlane, startControlPlane } from "../../tools/local/control-plane.ts";
 import { leastPrivilegeKubeconfig } from "../../tools/local/least-privilege.ts";
-import { type Operator, startOperator } from "../../tools/local/operator.ts";
+import { type Operator, type OperatorOptions, startOperator } from "../../tools/local/operator.ts";
 import { inParallel } from "./parallel.ts";
 
 /** A control plane of its own, with our CRDs and the operator's rights in place. */
@@ -15,7 +15,7 @@ export interface Arena extends AsyncDisposable {
   readonly plane: ControlPlane;
   /** The admin's client, for setting things up and looking at them. */
   readonly kube: Kube;
-  startOperator(): Promise<Operator>;
+  startOperator(options?: Pick<OperatorOptions, "args" | "bundle">): Promise<Operator>;
   /** The operator's writes so far, as the API server's audit log has them. */
   writes(): Promise<readonly Write[]>;
 }
@@ -27,16 +27,18 @@ export interface Write {
   readonly name: string;
 }
 
-export async function openArena(signal: AbortSignal): Promise<Arena> {
+/** The audit log is for those who count writes: it costs the API server time. */
+export async function openArena(signal: AbortSignal, { auditLog = false } = {}): Promise<Arena> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  const plane = await startControlPlane({ auditLog: true, signal, onProgress });
+  const plane = await startControlPlane({ auditLog, signal, onProgress });
   const kube = new Kube(await loadConnection({ kubeconfig: plane.kubeconfig, env: {} }), { userAgent: "bench" });
   await installCrds(kube, [secretSyncCrd], { signal });
   const kubeconfig = await leastPrivilegeKubeconfig(plane, { signal });
   return {
     plane,
     kube,
-    startOperator: () => startOperator({ kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
+    startOperator: (options) =>
+      startOperator({ ...options, kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
     writes: async () => (await readFile(plane.auditLog ?? "", "utf8")).split("\n").flatMap(writeOf),
     async [Symbol.asyncDispose]() {
       await kube[Symbol.asyncDispose]();

@@ -46,6 +46,16 @@ export class Contents implements AsyncDisposable {
     return promise.finally(stop);
   }
 
+  untilEmpty(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => {
+      if (this.#cache.size === 0) resolve();
+    };
+    const stop = this.#cache.subscribe(look);
+    look();
+    return promise.finally(stop);
+  }
+
   /** Throws unless every Secret has this value: then the run is void. */
   check(count: number, value: string): void {
     const wrong = this.#cache.list().filter((one) => one.value !== value);

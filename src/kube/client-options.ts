@@ -5,6 +5,11 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface GetOptions extends Call {
+  /** Something this new is good enough: the API server answers from its memory and spares etcd. */
+  readonly notOlderThan?: string | undefined;
+}
+
 export interface WriteOptions extends Call {
   readonly dryRun?: boolean | undefined;
   /** `latchkey` unless told. */

@@ -4,6 +4,7 @@ import type {
   ApplyOptions,
   Call,
   DeleteOptions,
+  GetOptions,
   KubeOptions,
   Page,
   PageOptions,
@@ -65,8 +66,8 @@ export class Kube implements AsyncDisposable {
     this.server = this.#line.transport.host;
   }
 
-  get<T extends KubeObject>(resource: Resource, ref: Ref, call: Call = {}): Promise<T | undefined> {
-    return orAbsent(this.#read<T>(getRequest(resource, ref, accept.json), call));
+  get<T extends KubeObject>(resource: Resource, ref: Ref, options: GetOptions = {}): Promise<T | undefined> {
+    return orAbsent(this.#read<T>(getRequest(resource, ref, accept.json, options), options));
   }
 
   getMetadata(resource: Resource, ref: Ref, call: Call = {}): Promise<KubeObject | undefined> {

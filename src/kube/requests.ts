@@ -1,7 +1,7 @@
 import { fieldManager as defaultManager } from "../api/marks.ts";
 import { apiVersionOf, type Draft, type KubeObject, type Ref, type Resource } from "../api/objects.ts";
 import { accept } from "./accept.ts";
-import type { ApplyOptions, DeleteOptions, PageOptions, Patch, WriteOptions } from "./client-options.ts";
+import type { ApplyOptions, DeleteOptions, GetOptions, PageOptions, Patch, WriteOptions } from "./client-options.ts";
 import { collectionPath, objectPath, type Query, selectionQuery, withQuery } from "./paths.ts";
 import type { Method, Outgoing } from "./transport.ts";
 
@@ -17,12 +17,12 @@ const contentTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-export function getRequest(resource: Resource, ref: Ref, accepted: string): Request {
+export function getRequest(resource: Resource, ref: Ref, accepted: string, { notOlderThan }: GetOptions = {}): Request {
   return {
     verb: "get",
     resource: resource.plural,
     method: "GET",
-    path: objectPath(resource, ref),
+    path: withQuery(objectPath(resource, ref), { resourceVersion: notOlderThan }),
     headers: { accept: accepted },
   };
 }

@@ -1,7 +1,7 @@
 import { sourceLabel, sourceManagerOf } from "../api/marks.ts";
 import { apiVersionOf, type KubeObject, type NamespacedRef, type Secret, secrets } from "../api/objects.ts";
 import { Sensitive } from "../api/sensitive.ts";
-import type { Call, Kube } from "../kube/client.ts";
+import type { Call, GetOptions, Kube } from "../kube/client.ts";
 import { isGoneOrReplaced } from "../kube/errors.ts";
 import { type Content, identityOf } from "./copy.ts";
 import type { Fingerprint } from "./fingerprint.ts";
@@ -33,13 +33,22 @@ export const sourceRecordWith =
     };
   };
 
+/** Only the bookkeeping about who follows the source is different. */
+export function isSameContent(before: SourceRecord, after: SourceRecord): boolean {
+  const { metadata: old } = before;
+  const { metadata: now } = after;
+  return (
+    before.fingerprint === after.fingerprint && old.uid === now.uid && old.deletionTimestamp === now.deletionTimestamp
+  );
+}
+
 export async function readSource(
   kube: Kube,
   ref: NamespacedRef,
   fingerprint: Fingerprint,
-  call: Call,
+  options: GetOptions,
 ): Promise<SourceContent | undefined> {
-  const secret = await kube.get<Secret>(secrets, ref, call);
+  const secret = await kube.get<Secret>(secrets, ref, options);
   if (!secret) return undefined;
   return { ...sourceRecordWith(fingerprint)(secret), data: new Sensitive(secret.data ?? {}) };
 }

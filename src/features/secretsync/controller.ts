@@ -1,5 +1,5 @@
 import { secretSyncs } from "../../api/kinds.ts";
-import { copiesFinalizer, ownerUidLabel, sourceLabelFinalizer } from "../../api/marks.ts";
+import { copiesFinalizer, ownerUidLabel, sourceLabelFinalizer, sourceManagerOf } from "../../api/marks.ts";
 import { type KubeObject, keyOf } from "../../api/objects.ts";
 import type { SecretSync } from "../../api/secret-sync.ts";
 import type { Change, WatchCache } from "../../kube/cache.ts";
@@ -9,6 +9,7 @@ import { allOf } from "../../replication/all-of.ts";
 import type { CopyResult } from "../../replication/ensure.ts";
 import { releaseAll, releaseUnwanted } from "../../replication/release.ts";
 import type { Copying, Replication } from "../../replication/replication.ts";
+import { isSameContent, type SourceRecord } from "../../replication/source.ts";
 import { CopyWriter } from "../../replication/writes.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
@@ -57,7 +58,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
       { name: copiesFinalizer, wanted: (sync) => !sync.spec.paused },
     ],
     watches: [
-      { cache: sources, wakes: wokenBySource },
+      { cache: sources, wakes: (change) => wokenBySource(change as Change<SourceRecord>) },
       { cache: copies, wakes: wokenByCopy },
       { cache: namespaces, wakes: ({ key }) => namesBy("namespace", key) },
     ],
@@ -124,10 +125,15 @@ export function secretSyncController(replication: Replication, follows: Follows)
     return syncs.by(index, value).map((sync) => sync.metadata.name);
   }
 
-  function wokenBySource({ key }: Change<KubeObject>): readonly string[] {
-    const woken = namesBy("source", key);
-    for (const name of woken) propagation.begin(name);
-    return woken;
+  /** A label put on by one reader is nothing to the others; one taken off concerns whoever had put it there. */
+  function wokenBySource({ key, before, after }: Change<SourceRecord>): readonly string[] {
+    const readers = syncs.by("source", key);
+    if (before && after && isSameContent(before, after)) {
+      const lost = before.labelManagers.filter((manager) => !after.labelManagers.includes(manager));
+      return readers.flatMap(({ metadata }) => (lost.includes(sourceManagerOf(metadata.uid)) ? [metadata.name] : []));
+    }
+    for (const { metadata } of readers) propagation.begin(metadata.name);
+    return readers.map(({ metadata }) => metadata.name);
   }
 
   /** Whoever collided with the older one in a circle has its turn when that is gone. */

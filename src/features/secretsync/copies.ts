@@ -41,7 +41,7 @@ export async function copyAll(
   const open = dest.filter((_target, at) => settled[at] === undefined);
   if (open.length === 0) return settled.filter((result) => result !== undefined);
 
-  const content = "data" in source ? source : await readSource(copying.kube, src, copying.fingerprint, copying);
+  const content = "data" in source ? source : await readSince(source, src, copying);
   if (!content) return undefined;
 
   const conflicts = targetsBefore(sync).filter((target) => target.state === "Conflict");
@@ -55,6 +55,11 @@ export async function copyAll(
   });
   const rest = written.values();
   return settled.flatMap((result) => result ?? rest.next().value ?? []);
+}
+
+/** At least as new as the event that told of it. */
+function readSince({ metadata }: Source, src: NamespacedRef, { kube, fingerprint, signal }: Copying) {
+  return readSource(kube, src, fingerprint, { notOlderThan: metadata.resourceVersion, signal });
 }
 
 async function isStaying({ metadata }: SecretSync, { kube, signal }: Copying): Promise<boolean> {
