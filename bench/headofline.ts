@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createNamespaces, openArena } from "./lib/arena.ts";
-import { Contents } from "./lib/contents.ts";
+import { openArena, serveFanOut } from "./lib/arena.ts";
 import { type Report, round } from "./lib/report.ts";
 import { percentile } from "./lib/stats.ts";
 import { changeSource, createSource, createSyncs, encodedMark } from "./lib/syncs.ts";
@@ -11,22 +10,9 @@ const samples = 40;
 /** A change that has nothing to do with a fan-out in progress: how long does it wait behind it? */
 export async function headofline(signal: AbortSignal): Promise<Report> {
   await using arena = await openArena(signal);
-  const { kube } = arena;
-  const namespaces = await createNamespaces(kube, count);
-  await using _operator = await arena.startOperator();
-  await using copies = new Contents(kube, "latchkey.dev/owner-uid");
-  await copies.synced();
-
-  const big = { namespace: "default", name: "big" };
+  await using served = await serveFanOut(arena, "big", count, "b0");
+  const { kube, copies, source: big } = served;
   const small = { namespace: "default", name: "small" };
-  await createSource(kube, big, "b0");
-  await createSyncs(
-    kube,
-    "big",
-    big,
-    namespaces.map((namespace) => ({ namespace, name: "big" })),
-  );
-  await copies.untilAll(count, encodedMark("b0"));
   await createSource(kube, small, "s0");
   await createSyncs(kube, "small", small, [{ namespace: "ns-0", name: "small" }]);
   await copies.untilAll(1, encodedMark("s0"));

@@ -1,7 +1,6 @@
-import { createNamespaces, openArena } from "./lib/arena.ts";
-import { Contents } from "./lib/contents.ts";
+import { openArena, serveFanOut } from "./lib/arena.ts";
 import type { Report } from "./lib/report.ts";
-import { changeSource, createSource, createSyncs, encodedMark } from "./lib/syncs.ts";
+import { changeSource, encodedMark } from "./lib/syncs.ts";
 
 const count = 1000;
 const changes = 20;
@@ -9,21 +8,8 @@ const changes = 20;
 /** A source that changes many times within the time of one fan-out: how many writes does a copy cost? */
 export async function storm(signal: AbortSignal): Promise<Report> {
   await using arena = await openArena(signal);
-  const { kube } = arena;
-  const namespaces = await createNamespaces(kube, count);
-  await using _operator = await arena.startOperator();
-  await using copies = new Contents(kube, "latchkey.dev/owner-uid");
-  await copies.synced();
-
-  const source = { namespace: "default", name: "source" };
-  await createSource(kube, source, "before");
-  await createSyncs(
-    kube,
-    "storm",
-    source,
-    namespaces.map((namespace) => ({ namespace, name: "copy" })),
-  );
-  await copies.untilAll(count, encodedMark("before"));
+  await using served = await serveFanOut(arena, "storm", count, "before");
+  const { kube, copies, source } = served;
 
   copies.changes.clear();
   const last = encodedMark(`change ${changes}`);

@@ -1,14 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { secretSyncCrd } from "../../src/api/crds.ts";
-import { namespaces } from "../../src/api/objects.ts";
+import { type NamespacedRef, namespaces } from "../../src/api/objects.ts";
 import { Kube } from "../../src/kube/client.ts";
 import { installCrds } from "../../src/kube/install-crds.ts";
 import { loadConnection } from "../../src/kube/kubeconfig.ts";
 import { type ControlPlane, startControlPlane } from "../../tools/local/control-plane.ts";
 import { leastPrivilegeKubeconfig } from "../../tools/local/least-privilege.ts";
 import { type Operator, type OperatorOptions, startOperator } from "../../tools/local/operator.ts";
+import { Contents } from "./contents.ts";
 import { inParallel } from "./parallel.ts";
+import { createSource, createSyncs, encodedMark } from "./syncs.ts";
 
 /** A control plane of its own, with our CRDs and the operator's rights in place. */
 export interface Arena extends AsyncDisposable {
@@ -62,4 +64,38 @@ function writeOf(line: string): Write[] {
   if (!userAgent.startsWith("latchkey/") || /[?&]dryRun=/.test(requestURI)) return [];
   const { resource = "", subresource = "", namespace = "", name = "" } = objectRef;
   return notWrites.includes(resource) ? [] : [{ resource, subresource, namespace, name }];
+}
+
+/** An operator at work on one source with a copy in each of many namespaces. */
+export interface Served extends Arena {
+  readonly operator: Operator;
+  readonly copies: Contents;
+  readonly source: NamespacedRef;
+}
+
+export async function serveFanOut(arena: Arena, name: string, count: number, mark: string): Promise<Served> {
+  const { kube } = arena;
+  const namespaces = await createNamespaces(kube, count);
+  const operator = await arena.startOperator();
+  const copies = new Contents(kube, "latchkey.dev/owner-uid");
+  await copies.synced();
+  const source = { namespace: "default", name };
+  await createSource(kube, source, mark);
+  await createSyncs(
+    kube,
+    name,
+    source,
+    namespaces.map((namespace) => ({ namespace, name })),
+  );
+  await copies.untilAll(count, encodedMark(mark));
+  return {
+    ...arena,
+    operator,
+    copies,
+    source,
+    async [Symbol.asyncDispose]() {
+      await copies[Symbol.asyncDispose]();
+      await operator.stop();
+    },
+  };
 }

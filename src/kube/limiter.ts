@@ -17,7 +17,8 @@ interface Owner {
 
 /**
  * Bounds what is under way at once and shares it fairly: the owner that was served least comes next, so a fan-out of
- * a thousand writes delays another owner's single write by one write at most.
+ * a thousand writes delays another owner's single write by one write at most. With so many under way and no more, the
+ * rate follows the server's latency by itself; only a 429 asks for less than that.
  */
 export class FairLimiter {
   readonly #most: number;
