@@ -60,17 +60,24 @@ test("kill ends a program and all it started", async (t) => {
 for (const isPaused of [false, true]) {
   test(`a ${isPaused ? "paused" : "stubborn"} program does not outlive a parent killed by SIGKILL`, async (t) => {
     const logFile = logIn(t);
-    const parent = forkParent(t, logFile, isPaused);
+    const parent = forkParent(t, logFile);
+    // Paused only now: before it has told its pids it never would.
     const pids = await pidsIn(logFile);
-    if (isPaused) await once(parent, "message");
+    if (isPaused) await pause(parent);
     parent.kill("SIGKILL");
     await gone(pids);
   });
 }
 
-function forkParent(t: TestContext, logFile: string, isPaused: boolean): ChildProcess {
+async function pause(parent: ChildProcess): Promise<void> {
+  const paused = once(parent, "message");
+  parent.send("pause");
+  await paused;
+}
+
+function forkParent(t: TestContext, logFile: string): ChildProcess {
   const program = join(import.meta.dirname, "testing", "parent.ts");
-  const parent = fork(program, [JSON.stringify({ script: stubborn, logFile, isPaused })], { stdio: "inherit" });
+  const parent = fork(program, [JSON.stringify({ script: stubborn, logFile })], { stdio: "inherit" });
   t.after(() => parent.kill("SIGKILL"));
   return parent;
 }
