@@ -9,6 +9,7 @@ import { inParallel } from "./lib/parallel.ts";
 import { type Report, round } from "./lib/report.ts";
 import { median } from "./lib/stats.ts";
 import { changeSource, createSource, createSyncs, encodedMark } from "./lib/syncs.ts";
+import { twinAnnotations, twinPatch } from "./lib/twins.ts";
 
 const count = 1000;
 const rounds = 5;
@@ -38,7 +39,7 @@ export async function fanout(signal: AbortSignal): Promise<Report> {
       const answer =
         kind === "create"
           ? await bare.send("POST", pathOf(name), twinOf(space, mark), metadataOnly)
-          : await bare.send("PATCH", `${pathOf(name)}/bare`, patchOf(mark, versions.get(name) ?? ""), metadataOnly);
+          : await bare.send("PATCH", `${pathOf(name)}/bare`, patchTo(mark, versions.get(name) ?? ""), metadataOnly);
       versions.set(name, JSON.parse(answer).metadata.resourceVersion);
     });
     theirs[kind].push((await all) - from);
@@ -102,7 +103,7 @@ const twinOf = (namespace: Namespace, mark: string) => ({
     namespace: namespace.metadata.name,
     name: "bare",
     labels: { bench: "bare", "bench.example.com/owner-uid": namespace.metadata.uid },
-    annotations: annotationsOf(mark),
+    annotations: twinAnnotations(mark),
     ownerReferences: [
       {
         ...{ apiVersion: "v1", kind: "Namespace", name: namespace.metadata.name, uid: namespace.metadata.uid },
@@ -114,20 +115,5 @@ const twinOf = (namespace: Namespace, mark: string) => ({
   data: { value: encodedMark(mark) },
 });
 
-const annotationsOf = (mark: string) => ({
-  "bench.example.com/owner": "SecretSync/fanout-00",
-  "bench.example.com/source": "default/source",
-  "bench.example.com/self": "ns-000/bare",
-  "bench.example.com/fingerprint": mark.padEnd(43, "."),
-});
-
-const patchOf = (mark: string, resourceVersion: string) => [
-  { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
-  ...["fingerprint", "source"].map((name) => ({
-    op: "add",
-    path: `/metadata/annotations/bench.example.com~1${name}`,
-    value: name === "source" ? "default/source" : mark.padEnd(43, "."),
-  })),
-  { op: "add", path: "/type", value: "Opaque" },
-  { op: "add", path: "/data", value: { value: encodedMark(mark) } },
-];
+const patchTo = (mark: string, resourceVersion: string) =>
+  twinPatch({ type: "Opaque", data: { value: encodedMark(mark) } }, mark, resourceVersion);

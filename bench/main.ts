@@ -8,6 +8,7 @@ const benchmarks: Readonly<Record<string, () => Promise<Benchmark>>> = {
   headofline: async () => (await import("./headofline.ts")).headofline,
   coldstart: async () => (await import("./coldstart.ts")).coldstart,
   idle: async () => (await import("./idle.ts")).idle,
+  injection: async () => (await import("./injection.ts")).injection,
 };
 
 const stop = new AbortController();

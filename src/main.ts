@@ -3,14 +3,16 @@ import { Command } from "commander";
 import { configOf, connectionOptions, homeOf, modeOption, operatorOptions, surroundings } from "./config.ts";
 import type { FeatureEntry } from "./features/feature.ts";
 import { secretSync } from "./features/secretsync/entry.ts";
+import { sidecars } from "./features/sidecars/entry.ts";
 import { createLog, describeError } from "./kube/log.ts";
 import { choice, type Option, onOff } from "./options.ts";
+import { installationId, openInstallation } from "./pullsecrets/installation.ts";
 import { UsageError } from "./settings.ts";
 import { addCommand, type CommandShape } from "./surfaces/cli/command-line.ts";
 import { version } from "./version.ts";
 
 /** The one list of features. */
-const features: readonly FeatureEntry[] = [secretSync];
+const features: readonly FeatureEntry[] = [secretSync, sidecars];
 
 // Everything a command needs is imported when it runs: `version` and `--help` must be quick.
 const apply = onOff({
@@ -41,7 +43,8 @@ const print = (text: string): void => void process.stdout.write(text);
 
 const connection = { heading: "Cluster:", options: connectionOptions };
 const featureOptions: readonly Option[] = features.flatMap((entry) => [modeOption(entry), ...(entry.options ?? [])]);
-const alsoInFile = [...operatorOptions, ...featureOptions];
+const runOptions: readonly Option[] = [...operatorOptions, installationId];
+const alsoInFile = [...runOptions, ...featureOptions];
 
 const commands: readonly CommandShape[] = [
   {
@@ -49,7 +52,7 @@ const commands: readonly CommandShape[] = [
     about: "run the operator",
     groups: [
       connection,
-      { heading: "Operator:", options: operatorOptions },
+      { heading: "Operator:", options: runOptions },
       { heading: "Features:", options: featureOptions },
     ],
     example: "latchkey run --kubeconfig ~/.kube/config --install-crds",
@@ -100,7 +103,7 @@ const commands: readonly CommandShape[] = [
     name: "uninstall",
     about:
       "take back what Latchkey left in the cluster: webhooks, finalizers, labels, marks; the operator must be stopped",
-    groups: [{ heading: "Options:", options: [copies, crds] }, connection],
+    groups: [{ heading: "Options:", options: [copies, crds, installationId] }, connection],
     alsoInFile,
     run: async (settings) => {
       const { connect } = await import("./connect.ts");
@@ -115,6 +118,7 @@ const commands: readonly CommandShape[] = [
           kube,
           namespace: home.namespace,
           entries: features,
+          installation: await openInstallation(kube, settings, { signal }),
           copies: settings.get(copies),
           crds: settings.get(crds),
           certificateSecret: certificateSecretName,

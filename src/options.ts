@@ -1,3 +1,5 @@
+import { parseDuration } from "./kube/duration.ts";
+
 /**
  * One setting: a flag of the command line, a variable of the environment and a key of the config file at once.
  * A feature contributes its own as values of this type and reads them back by the same value.
@@ -48,6 +50,13 @@ export function choice<const T extends string, F extends T | undefined>(
     return word;
   };
   return { value: words.join("|"), ...shape, parse };
+}
+
+/** A Go duration, read back in milliseconds. */
+export function duration(
+  shape: Shape<number> & { readonly fallback: number; readonly fallbackText: string },
+): Option<number> {
+  return { value: "<duration>", ...shape, parse: parseDuration };
 }
 
 function parseText(given: string): string {

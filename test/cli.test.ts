@@ -34,11 +34,14 @@ const helps = {
     "--kubeconfig <path>",
     "--metrics-address <address>",
     "--secretsync auto|instead|beside|off",
+    "--sidecars auto|instead|beside|off",
+    "--sidecars-idle-copies <duration>",
+    "--installation-id <id>",
     "(default: :9443)",
   ],
   crds: ["--apply[=on|off]", "--kubeconfig <path>"],
   status: ["-o, --output table|json", "--namespace <name>"],
-  uninstall: ["--copies keep|delete", "--crds keep|delete"],
+  uninstall: ["--copies keep|delete", "--crds keep|delete", "--installation-id <id>"],
   version: ["print the version"],
 } as const;
 
@@ -71,9 +74,19 @@ const mistakes = [
       "--secretsync=maybe",
       "--log-level=loud",
       "--namespace=A_B",
+      "--installation-id=a/b",
+      "--sidecars-idle-copies=-1h",
       "--unheard-of=1",
     ],
-    named: ["--metrics-address", "--secretsync", "--log-level", "--namespace", "--unheard-of"],
+    named: [
+      "--metrics-address",
+      "--secretsync",
+      "--log-level",
+      "--namespace",
+      "--installation-id",
+      '--sidecars-idle-copies: "-1h" is not a duration',
+      "--unheard-of",
+    ],
   },
 ] as const;
 
@@ -113,7 +126,9 @@ test("status shows a table of what the cluster tells", async () => {
     stdout,
     /secretsync +instead +secretsyncs\.package-operator\.run +stand-in +\d+ SecretSyncs, \d+ copies/,
   );
-  assert.match(stdout, /^latchkey-secretsync +https:/m);
+  assert.match(stdout, /sidecars +instead +sidecarsets\.apps\.kruise\.io +stand-in +\d+ SidecarSets/);
+  assert.match(stdout, /^latchkey-secretsync +validating +https:/m);
+  assert.match(stdout, /^latchkey-sidecars +mutating +https:/m);
 });
 
 test("status -o json has the same for programs", async () => {
@@ -125,10 +140,14 @@ test("status -o json has the same for programs", async () => {
     problems: readonly object[];
   };
   assert.equal(report.operator.namespace, "latchkey-system");
-  const kinds = [{ name: "secretsyncs.package-operator.run", crd: "stand-in" }];
+  const expected = { secretsync: "secretsyncs.package-operator.run", sidecars: "sidecarsets.apps.kruise.io" };
   assert.deepEqual(
-    report.features.map(({ name, mode, kinds: found }) => ({ name, mode, kinds: found })),
-    [{ name: "secretsync", mode: "instead", kinds }],
+    report.features.map(({ name, mode, kinds }) => ({ name, mode, kinds })),
+    Object.entries(expected).map(([name, crd]) => ({
+      name,
+      mode: "instead",
+      kinds: [{ name: crd, crd: "stand-in" }],
+    })),
   );
   assert.ok(Array.isArray(report.problems));
 });

@@ -4,8 +4,11 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { allCrds } from "../src/api/crds.ts";
 import { targetStates } from "../src/api/secret-sync.ts";
+import { sidecarSetStates } from "../src/api/sidecar-set.ts";
 import { gravity } from "../src/features/secretsync/problems.ts";
+import { gravity as sidecarsGravity } from "../src/features/sidecars/problems.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -26,7 +29,7 @@ test("every flag of every command is in docs/reference/operator.md", async () =>
 });
 
 test("every metric in the code is in docs/reference/operator.md, and no other", () => {
-  const files = globSync("src/**/*.ts", { cwd: root, exclude: (path) => path.endsWith(".test.ts") });
+  const files = globSync("src/**/*.ts", { cwd: root }).filter((path) => !path.endsWith(".test.ts"));
   const sources = files.map(read).join("\n");
   const inCode = new Set([...sources.matchAll(/"(latchkey_[a-z_]+)"/g)].map(([, name]) => name));
   const inDocs = new Set(
@@ -35,22 +38,61 @@ test("every metric in the code is in docs/reference/operator.md, and no other", 
   assert.deepEqual([...inDocs].sort(), [...inCode].sort());
 });
 
-test("every reason and state of a SecretSync is in docs/reference/secretsync.md", () => {
-  const reference = read("docs/reference/secretsync.md");
-  const sources = globSync("src/features/secretsync/*.ts", { cwd: root, exclude: (path) => path.endsWith(".test.ts") });
-  const written = sources.flatMap((path) =>
-    [...read(path).matchAll(/reason: "(\w+)"/g)].map(([, reason = ""]) => reason),
-  );
-  for (const word of new Set([...gravity, ...targetStates, ...written, "Synced"])) {
-    assert.ok(reference.includes(`\`${word}\``), `${word} is not explained`);
-  }
-});
+const kinds = [
+  { kind: "SecretSync", feature: "secretsync", words: [...gravity, ...targetStates, "Synced"] },
+  { kind: "SidecarSet", feature: "sidecars", words: [...sidecarsGravity, ...sidecarSetStates] },
+] as const;
 
-test("the table of reasons is in the order of their gravity", () => {
-  const [, table = ""] = /### Condition `Sync`([\s\S]*?)### /.exec(read("docs/reference/secretsync.md")) ?? [];
-  const rows = [...table.matchAll(/^\| *False *\| *`(\w+)`/gm)].map(([, reason]) => reason);
-  assert.deepEqual(rows, gravity);
-});
+for (const { kind, feature, words } of kinds) {
+  const page = `docs/reference/${kind.toLowerCase()}.md`;
+
+  test(`every reason and state of a ${kind} is in ${page}`, () => {
+    const reference = read(page);
+    for (const word of new Set([...words, ...reasonsIn(feature)])) {
+      assert.ok(reference.includes(`\`${word}\``), `${word} is not explained`);
+    }
+  });
+
+  test(`every field and column of a ${kind} is in ${page}`, () => {
+    const reference = read(page);
+    const { fields, columns } = crdOf(kind);
+    for (const field of fields) assert.ok(reference.includes(`\`spec.${field}`), `spec.${field} is not explained`);
+    for (const column of columns) assert.ok(reference.includes(`\`${column}\``), `${column} is not explained`);
+  });
+}
+
+/** Written out where they are said, as the condition's or the event's reason. */
+function reasonsIn(feature: string): readonly string[] {
+  const files = globSync(`src/features/${feature}/*.ts`, { cwd: root }).filter((path) => !path.endsWith(".test.ts"));
+  const said = /(?:reason: |const reason = |warning\()"(\w+)"/g;
+  return files.flatMap((path) => [...read(path).matchAll(said)].map(([, reason = ""]) => reason));
+}
+
+function crdOf(kind: string): { readonly fields: readonly string[]; readonly columns: readonly string[] } {
+  const version = allCrds.find(({ spec }) => spec.names.kind === kind)?.spec.versions[0];
+  const schema = version?.schema.openAPIV3Schema as { properties: { spec: { properties: object } } } | undefined;
+  return {
+    fields: Object.keys(schema?.properties.spec.properties ?? {}),
+    columns: version?.additionalPrinterColumns.map(({ name }) => name.toUpperCase()) ?? [],
+  };
+}
+
+const orders = [
+  { page: "docs/reference/secretsync.md", condition: "Sync", order: gravity },
+  {
+    page: "docs/reference/sidecarset.md",
+    condition: "PullSecretsReady",
+    order: sidecarsGravity.filter((reason) => reason !== "InvalidContainers" && reason !== "NameConflict"),
+  },
+] as const;
+
+for (const { page, condition, order } of orders) {
+  test(`the table of reasons of ${condition} is in the order of their gravity`, () => {
+    const [, table = ""] = new RegExp(`### Condition \`${condition}\`([\\s\\S]*?)### `).exec(read(page)) ?? [];
+    const rows = [...table.matchAll(/^\| *False *\| *`(\w+)`/gm)].map(([, reason]) => reason);
+    assert.deepEqual(rows, order);
+  });
+}
 
 for (const page of pages) {
   test(`links in ${page} lead somewhere`, () => {

@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { secrets } from "../src/api/objects.ts";
 import { adminKube, kubectl, removeQuietly } from "../src/testing/cluster.ts";
 import { at, secretSyncs } from "../src/testing/objects.ts";
-import { createSecret } from "../src/testing/secrets.ts";
+import { createSecret, deleteSecret } from "../src/testing/secrets.ts";
+import {
+  dockerConfigType,
+  type Pod,
+  pods,
+  pullSecretsOf,
+  type SidecarSet,
+  untilSidecarSet,
+} from "../src/testing/sidecars.ts";
 import { whenAdmissionListens } from "../src/testing/syncs.ts";
 import { untilGone, untilSecret } from "../src/testing/wait.ts";
 
@@ -34,6 +42,64 @@ for (const strategy of ["watch", "poll"]) {
     await kube.delete(secretSyncs, sync);
     await untilGone(kube, secrets, at(copy));
   });
+}
+
+test("examples/sidecars/pull-secret.yaml works as it is", async (t) => {
+  const manifest = "examples/sidecars/pull-secret.yaml";
+  const kube = await adminKube();
+  const [pod] = await roll(t, manifest, "test-sidecarset", "test-team");
+  assert.deepEqual(
+    pod?.spec.containers.map(({ name }) => name),
+    ["sidecar1", "app"],
+  );
+  assert.deepEqual(pod && pullSecretsOf(pod), ["test-secret-namespace-test-secret"]);
+
+  const credential = {
+    auths: { "https://index.docker.io/v1/": { username: "somebody", password: "not a real password" } },
+  };
+  const values = { ".dockerconfigjson": JSON.stringify(credential) };
+  await untilSecret(kube, "test-team/test-secret-namespace-test-secret", values, { type: dockerConfigType });
+  await untilSidecarSet(kube, "test-sidecarset", "counts one Pod and one reference", countsOne);
+  const { stdout } = await kubectl(["get", "sidecarset", "test-sidecarset", "-o", "wide"]);
+  assert.match(stdout, /test-sidecarset +1 +1 +1 +1\/1 +\S+ +True +Injecting/);
+  await apply(manifest);
+  const applied = await untilSidecarSet(kube, "test-sidecarset", "is there", () => true);
+  assert.equal(applied.metadata.generation, 1, "applying it again changes nothing");
+
+  await deleteSecret(kube, "test-secret-namespace/test-secret");
+  await untilGone(kube, secrets, at("test-team/test-secret-namespace-test-secret"));
+});
+
+test("examples/sidecars/native-sidecar.yaml works as it is", async (t) => {
+  const [pod] = await roll(t, "examples/sidecars/native-sidecar.yaml", "test-log-shipper", "test-logs");
+  assert.deepEqual(
+    pod?.spec.initContainers?.map(({ name }) => name),
+    ["log-folder", "log-shipper"],
+  );
+  assert.deepEqual(
+    pod?.spec.containers.map(({ name }) => name),
+    ["app"],
+  );
+  assert.ok(pod?.spec.volumes?.some(({ name }) => name === "shipped-logs"));
+});
+
+const countsOne = ({ status }: SidecarSet): boolean =>
+  status?.matchedPods === 1 && status.updatedPods === 1 && status.readyPods === 1 && status.pullSecrets === "1/1";
+
+/** Applies the manifest and resolves with the Pods that its Deployment has once its SidecarSet is known to everybody. */
+async function roll(t: TestContext, manifest: string, set: string, namespace: string): Promise<readonly Pod[]> {
+  t.after(() => kubectl(["delete", "--ignore-not-found", "--wait=false", "-f", manifest]));
+  await apply(manifest);
+  for (const command of [
+    ["wait", "--for=condition=Accepted", `sidecarset/${set}`, "--timeout=120s"],
+    ["-n", namespace, "rollout", "restart", "deployment/test-app"],
+    ["-n", namespace, "rollout", "status", "deployment/test-app", "--timeout=120s"],
+  ]) {
+    const { code, stderr } = await kubectl(command);
+    assert.equal(code, 0, stderr);
+  }
+  const found = await (await adminKube()).list<Pod>(pods, { namespace });
+  return found.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
 for (const manifest of ["deploy/rbac.yaml", "deploy/latchkey.yaml", "deploy/crds"]) {

@@ -8,7 +8,7 @@ import { parseWish } from "../tools/start.ts";
 
 const root = join(import.meta.dirname, "..");
 
-test("npm start shows copies that arrive, heal, collide and go, and leaves nothing behind", async () => {
+test("npm start shows copies that arrive, heal, collide and go, a sidecar with its pull secret, and leaves nothing behind", async () => {
   // KUBEBUILDER_ASSETS is that of the test run: nothing is built here.
   const env = { ...process.env, KUBECONFIG: undefined };
   const start = [join(root, "tools", "start.ts"), "--once"];
@@ -32,6 +32,11 @@ test("npm start shows copies that arrive, heal, collide and go, and leaves nothi
       "copies go, the source stays",
       /"tour-db-login" deleted[\s\S]*\n {2}NAMESPACE .*\n {2}tour-vault +db-login .*\n\n/,
     ],
+    ["a Pod has the sidecar and names the copy", /\n {2}log-shipper,shop +tour-vault-registry-login\n/],
+    ["the copy is there", /\n {2}tour-vault-registry-login +kubernetes\.io\/dockerconfigjson +1 /],
+    ["the SidecarSet counts it", /tour-log-shipper +1 +1 +0 +1\/1 /],
+    ["a revoked credential is gone everywhere", /"registry-login" deleted[\s\S]*No resources found in tour-carla/],
+    ["and that is told", /tour-log-shipper +1 +1 +0 +0\/1 +\S+ +True +SourceMissing/],
     ["metrics", /Metrics: +http:\/\/127\.0\.0\.1:\d+\/metrics/],
   ] as const;
   for (const [fact, words] of facts) assert.match(stdout, words, fact);

@@ -9,9 +9,10 @@ const mayImport = {
   replication: ["api", "kube", "ownership"],
   runtime: ["api", "kube"],
   config: ["api", "kube", "runtime"],
-  features: ["api", "kube", "ownership", "replication", "runtime", "config"],
-  surfaces: ["api", "kube", "ownership", "replication", "runtime", "config", "features"],
-  main: ["api", "kube", "ownership", "replication", "runtime", "config", "features", "surfaces"],
+  pullsecrets: ["api", "kube", "ownership", "replication", "runtime", "config"],
+  features: ["api", "kube", "ownership", "replication", "runtime", "config", "pullsecrets"],
+  surfaces: ["api", "kube", "ownership", "replication", "runtime", "config", "pullsecrets", "features"],
+  main: ["api", "kube", "ownership", "replication", "runtime", "config", "pullsecrets", "features", "surfaces"],
 } as const satisfies Record<string, readonly string[]>;
 type Layer = keyof typeof mayImport;
 

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeEnding, lastLines } from "./local/child.ts";
 import { runKubectl } from "./local/kubectl.ts";
@@ -6,6 +7,8 @@ import { openGivenPlace, openLocalPlace, type Place, removeTour } from "./local/
 import { showProgress } from "./local/progress.ts";
 import { interruption } from "./local/signals.ts";
 import { takeTour } from "./local/tour.ts";
+
+const root = join(import.meta.dirname, "..");
 
 const usage = `npm start -- [--kubeconfig <path>] [--once]
 
@@ -46,13 +49,18 @@ async function demonstrate({ kubeconfig, isOnce }: Wish, signal: AbortSignal): P
   const opening = { onProgress: progress.report, signal };
   await using place = kubeconfig ? await openGivenPlace(kubeconfig, opening) : await openLocalPlace(opening);
   progress.report("starting Latchkey");
-  await using operator = await startLatchkey(place, signal);
+  const started = await startLatchkey(place, signal);
+  await using operator = started.operator;
   await using _tour = place.isOurs ? undefined : removingTour(place);
   progress.done();
 
   const where = place.isOurs ? "a control plane of its own" : place.kubectl.kubeconfig;
   write(`Latchkey is running in ${where}. This is what it does:\n`);
-  await takeTour({ kubectl: place.kubectl, write });
+  await takeTour({
+    kubectl: place.kubectl,
+    write,
+    hasSidecars: started.hasAdmission && (await hasOurSidecarSets(place)),
+  });
   write(farewellOf(place, operator));
   if (isOnce) return 0;
 
@@ -66,24 +74,38 @@ async function demonstrate({ kubeconfig, isOnce }: Wish, signal: AbortSignal): P
   return 1;
 }
 
-async function startLatchkey(place: Place, signal: AbortSignal): Promise<Operator> {
+interface Started {
+  readonly operator: Operator;
+  /** Whether the API server can ask it. */
+  readonly hasAdmission: boolean;
+}
+
+async function startLatchkey(place: Place, signal: AbortSignal): Promise<Started> {
   const { kubeconfig } = place.kubectl;
   const options = { kubeconfig, logFile: place.operatorLog, signal };
   const operator = await startOperator({ ...options, args: ["--install-crds"] });
-  if (place.isOurs || (await isAdmissionReachable(place))) return operator;
+  if (place.isOurs || (await isAdmissionReachable(place))) return { operator, hasAdmission: true };
 
   await operator.stop();
   write(
     "The API server of this cluster cannot call this machine, so Latchkey runs without asking whether the writer of a\n" +
-      "SecretSync may read what it copies. Set LATCHKEY_ADMISSION_URL to an address that it can call to have that.\n\n",
+      "SecretSync may read what it copies, and without SidecarSets. Set LATCHKEY_ADMISSION_URL to an address that it can\n" +
+      "call to have both.\n\n",
   );
-  return startOperator({ ...options, args: ["--install-crds", "--reference-check=off"] });
+  const args = ["--install-crds", "--reference-check=off", "--sidecars=off"];
+  return { operator: await startOperator({ ...options, args }), hasAdmission: false };
+}
+
+/** With the original project's CRD, putting containers into Pods is that project's. */
+async function hasOurSidecarSets({ kubectl }: Place): Promise<boolean> {
+  const crd = ["get", "crd", "sidecarsets.apps.kruise.io", "-o", "jsonpath={.metadata.labels.latchkey\\.dev/stand-in}"];
+  return (await runKubectl(crd, { ...kubectl, cwd: root })).stdout === "true";
 }
 
 /** A write that is only tried asks the webhook as well. */
 async function isAdmissionReachable({ kubectl }: Place): Promise<boolean> {
   const trial = ["create", "--dry-run=server", "-f", "examples/secretsync/watch.yaml"];
-  const { stderr } = await runKubectl(trial, { ...kubectl, cwd: `${import.meta.dirname}/..` });
+  const { stderr } = await runKubectl(trial, { ...kubectl, cwd: root });
   return !stderr.includes("failed calling webhook");
 }
 

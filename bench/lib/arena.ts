@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { secretSyncCrd } from "../../src/api/crds.ts";
+import { allCrds } from "../../src/api/crds.ts";
 import { type NamespacedRef, namespaces } from "../../src/api/objects.ts";
 import { Kube } from "../../src/kube/client.ts";
 import { installCrds } from "../../src/kube/install-crds.ts";
 import { loadConnection } from "../../src/kube/kubeconfig.ts";
+import { buildProgram } from "../../tools/build.ts";
 import { type ControlPlane, startControlPlane } from "../../tools/local/control-plane.ts";
 import { leastPrivilegeKubeconfig } from "../../tools/local/least-privilege.ts";
 import { type Operator, type OperatorOptions, startOperator } from "../../tools/local/operator.ts";
@@ -23,24 +24,26 @@ export interface Arena extends AsyncDisposable {
 }
 
 export interface Write {
+  readonly verb: string;
   readonly resource: string;
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** The audit log is for those who count writes: it costs the API server time. */
-export async function openArena(signal: AbortSignal, { auditLog = false } = {}): Promise<Arena> {
+/** The audit log is for those who count writes: it costs the API server time. `isShipped`: the operator is the built one. */
+export async function openArena(signal: AbortSignal, { auditLog = false, isShipped = false } = {}): Promise<Arena> {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   const plane = await startControlPlane({ auditLog, signal, onProgress });
   const kube = new Kube(await loadConnection({ kubeconfig: plane.kubeconfig, env: {} }), { userAgent: "bench" });
-  await installCrds(kube, [secretSyncCrd], { signal });
+  await installCrds(kube, allCrds, { signal });
   const kubeconfig = await leastPrivilegeKubeconfig(plane, { signal });
+  const built = isShipped ? { bundle: await buildProgram(join(plane.dir, "bundle")) } : {};
   return {
     plane,
     kube,
     startOperator: (options) =>
-      startOperator({ ...options, kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
+      startOperator({ ...built, ...options, kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
     writes: async () => (await readFile(plane.auditLog ?? "", "utf8")).split("\n").flatMap(writeOf),
     async [Symbol.asyncDispose]() {
       await kube[Symbol.asyncDispose]();
@@ -49,8 +52,8 @@ export async function openArena(signal: AbortSignal, { auditLog = false } = {}):
   };
 }
 
-export async function createNamespaces(kube: Kube, count: number): Promise<readonly string[]> {
-  const names = Array.from({ length: count }, (_, at) => `ns-${at}`);
+export async function createNamespaces(kube: Kube, count: number, prefix = "ns"): Promise<readonly string[]> {
+  const names = Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
   await inParallel(names, 32, (name) => kube.create(namespaces, { metadata: { name } }));
   return names;
 }
@@ -63,7 +66,7 @@ function writeOf(line: string): Write[] {
   if (stage !== "ResponseComplete" || !["create", "update", "patch", "delete"].includes(verb)) return [];
   if (!userAgent.startsWith("latchkey/") || /[?&]dryRun=/.test(requestURI)) return [];
   const { resource = "", subresource = "", namespace = "", name = "" } = objectRef;
-  return notWrites.includes(resource) ? [] : [{ resource, subresource, namespace, name }];
+  return notWrites.includes(resource) ? [] : [{ verb, resource, subresource, namespace, name }];
 }
 
 /** An operator at work on one source with a copy in each of many namespaces. */

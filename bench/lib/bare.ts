@@ -13,14 +13,17 @@ export class BareClient implements AsyncDisposable {
   }
 
   async send(
-    method: "GET" | "POST" | "PATCH",
+    method: "GET" | "POST" | "PATCH" | "DELETE",
     path: string,
     body?: object,
     accept = "application/json",
   ): Promise<string> {
     const contentType = method === "PATCH" ? "application/json-patch+json" : "application/json";
     const headers = { accept, "content-type": contentType };
-    const response = await this.#pool.request({ method, path, headers, body: body ? JSON.stringify(body) : null });
+    const request = { method, path, headers, body: body ? JSON.stringify(body) : null };
+    const response = await this.#pool.request(request).catch((cause) => {
+      throw new Error(`void: the bare client's ${method} ${path} was not answered`, { cause });
+    });
     const text = await response.body.text();
     if (response.statusCode >= 300)
       throw new Error(`void: the bare client was answered ${response.statusCode}: ${text}`);

@@ -12,13 +12,14 @@ export class Contents implements AsyncDisposable {
   /** How often each Secret was seen to change. */
   readonly changes = new Map<string, number>();
 
-  constructor(kube: Kube, labelSelector: string) {
+  /** `key` is the one of `data` that is looked at. */
+  constructor(kube: Kube, labelSelector: string, key = "value") {
     this.#cache = new WatchCache<Content>({
       kube,
       resource: secrets,
       selection: { labelSelector },
       name: labelSelector,
-      transform: ({ metadata, ...rest }) => ({ metadata, value: (rest as Secret).data?.value ?? "" }),
+      transform: ({ metadata, ...rest }) => ({ metadata, value: (rest as Secret).data?.[key] ?? "" }),
     });
     this.#cache.subscribe(({ key }) => this.changes.set(key, (this.changes.get(key) ?? 0) + 1));
     this.#cache.start();

@@ -31,6 +31,9 @@ export async function publish(report: Report): Promise<void> {
   }
 }
 
+/** Says on standard error how far a long benchmark is. */
+export const tellProgress = (line: string): void => void process.stderr.write(`${line}\n`);
+
 export const round = (value: number): number => Number(value.toPrecision(3));
 
 function table(rows: readonly Row[]): string {

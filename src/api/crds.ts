@@ -1,4 +1,4 @@
-import { secretSyncs } from "./kinds.ts";
+import { secretSyncs, sidecarSets } from "./kinds.ts";
 import { managedByLabel, managedByValue, standInLabel } from "./marks.ts";
 import {
   apiVersionOf,
@@ -10,6 +10,7 @@ import {
   type Resource,
 } from "./objects.ts";
 import { secretSyncSchema } from "./secret-sync.ts";
+import { sidecarSetSchema } from "./sidecar-set.ts";
 
 interface Column {
   readonly name: string;
@@ -102,5 +103,22 @@ export const secretSyncCrd: CrdDraft = crd(secretSyncs, secretSyncSchema, {
   ],
 });
 
+export const sidecarSetCrd: CrdDraft = crd(sidecarSets, sidecarSetSchema, {
+  columns: [
+    { name: "Matched", type: "integer", jsonPath: ".status.matchedPods", description: "Pods with the containers." },
+    { name: "Updated", type: "integer", jsonPath: ".status.updatedPods", description: "Pods with the present spec." },
+    { name: "Ready", type: "integer", jsonPath: ".status.readyPods", description: "Matched Pods that are ready." },
+    {
+      name: "PullSecrets",
+      type: "string",
+      jsonPath: ".status.pullSecrets",
+      description: "References in order, of all.",
+    },
+    age,
+    { name: "Accepted", type: "string", jsonPath: conditionPath("Accepted", "status"), priority: 1 },
+    { name: "Reason", type: "string", jsonPath: conditionPath("Ready", "reason"), priority: 1 },
+  ],
+});
+
 /** Everything `deploy/crds` holds. */
-export const allCrds: readonly CrdDraft[] = [secretSyncCrd];
+export const allCrds: readonly CrdDraft[] = [secretSyncCrd, sidecarSetCrd];

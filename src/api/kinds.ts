@@ -7,3 +7,11 @@ export const secretSyncs: Resource = {
   kind: "SecretSync",
   namespaced: false,
 };
+
+export const sidecarSets: Resource = {
+  group: "apps.kruise.io",
+  version: "v1alpha1",
+  plural: "sidecarsets",
+  kind: "SidecarSet",
+  namespaced: false,
+};

@@ -6,6 +6,12 @@ export const managedByValue = "latchkey";
 export const ownerUidLabel = "latchkey.dev/owner-uid";
 /** On a Secret that is copied by watch: this is how it is followed. */
 export const sourceLabel = "latchkey.dev/source";
+/** On a copy that the whole installation shares: hash of the source's `namespace/name`. */
+export const sourceHashLabel = "latchkey.dev/source-hash";
+/** On a Pod that Latchkey put something into: by it those Pods are watched. */
+export const injectedLabel = "latchkey.dev/injected";
+/** `"false"` on a Namespace: nothing is put into its Pods. */
+export const injectLabel = "latchkey.dev/inject";
 /** On a CRD that Latchkey installed in place of the original project's. */
 export const standInLabel = "latchkey.dev/stand-in";
 
@@ -18,6 +24,15 @@ export const selfAnnotation = "latchkey.dev/self";
 /** Keyed fingerprint of what was copied. */
 export const fingerprintAnnotation = "latchkey.dev/fingerprint";
 
+/** `"true"` on a source: its owner's last word against copies that an installation shares. */
+export const vetoAnnotation = "latchkey.dev/no-copy";
+/** On a Pod: comma list of `<namespace>/<name>=<copy name>`. */
+export const pullSecretsAnnotation = "latchkey.dev/pull-secrets";
+/** On an original project's object: the references that its schema has no field for. */
+export const referencesAnnotation = "latchkey.dev/image-pull-secrets";
+/** On an original project's object: what Latchkey has to say about it, as JSON. */
+export const statusAnnotation = "latchkey.dev/status";
+
 export const copiesFinalizer = "latchkey.dev/copies";
 export const sourceLabelFinalizer = "latchkey.dev/source-label";
 
@@ -25,3 +40,5 @@ export const sourceLabelFinalizer = "latchkey.dev/source-label";
 export const fieldManager = "latchkey";
 /** One per asker, so that the API server counts the references to a source. */
 export const sourceManagerOf = (askerUid: string): string => `latchkey-source-${askerUid}`;
+/** One for the whole installation: its copies are shared, so the references to a source are counted by us. */
+export const pullSecretsManager = "latchkey-pull-secrets";

@@ -128,6 +128,14 @@ export function refOfKey(key: string): Ref {
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
+export const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? "";
+
+/** Of an object of a namespaced kind. */
+export const refOf = (object: KubeObject): NamespacedRef => ({
+  namespace: namespaceOf(object),
+  name: object.metadata.name,
+});
+
 /** The one owner that manages an object, if it has one. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);

@@ -1,4 +1,5 @@
 import Type, { type Static, type TSchema } from "typebox";
+import { label, subdomain } from "./dns-names.ts";
 
 /** A rule of the CRD in CEL; `namespace` is a reserved word there: write `__namespace__`. */
 interface CelRule {
@@ -14,11 +15,10 @@ export function words<const W extends readonly string[]>(list: W, options: objec
   return Type.Unsafe<W[number]>({ type: "string", enum: list, ...options });
 }
 
-const label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const dnsLabel = (description: string) =>
+export const dnsLabel = (description: string) =>
   Type.String({ description, minLength: 1, maxLength: 63, pattern: `^${label}$` });
-const dnsSubdomain = (description: string) =>
-  Type.String({ description, minLength: 1, maxLength: 253, pattern: `^${label}(\\.${label})*$` });
+export const dnsSubdomain = (description: string) =>
+  Type.String({ description, minLength: 1, maxLength: 253, pattern: `^${subdomain}$` });
 
 export const secretRef = (description: string) =>
   Type.Object(

@@ -4,8 +4,12 @@ import type { WatchCache } from "../kube/cache.ts";
 import type { Call, Kube } from "../kube/client.ts";
 import type { Log } from "../kube/log.ts";
 import type { Option, Settings } from "../options.ts";
-import type { ValidatingHook } from "../runtime/admission.ts";
+import type { Owner } from "../ownership/holder.ts";
+import type { PullSecrets } from "../pullsecrets/pull-secrets.ts";
+import type { Replication } from "../replication/replication.ts";
+import type { Hook } from "../runtime/admission.ts";
 import type { Mode } from "../runtime/modes.ts";
+import type { Recorder } from "../runtime/recorder.ts";
 import type { runController } from "../runtime/run-controller.ts";
 
 /** What a feature gets when the operator opens it. */
@@ -20,6 +24,13 @@ export interface Deps {
   readonly mode: Exclude<Mode, "off">;
   /** `--reference-check`: whether admission asks if the writer has the rights his object would use. */
   readonly checksReferences: boolean;
+  /** Copies and sources of the home cluster; the operator starts and closes it. */
+  readonly replication: Replication;
+  /** The copies that the whole installation shares: a feature that wants some calls `addAsker` while it opens. */
+  readonly pullSecrets: PullSecrets;
+  /** For hooks. A controller announces by its outcomes. */
+  readonly recorder: Recorder;
+  /** Aborted when the feature is to end, which may be long before the process does. */
   readonly signal: AbortSignal;
 }
 
@@ -31,8 +42,8 @@ type StartController = (context: ControllerContext) => ReturnType<typeof runCont
 /** A feature at work. */
 export interface Feature extends Partial<AsyncDisposable> {
   readonly controllers: readonly StartController[];
-  readonly admission: readonly ValidatingHook[];
-  /** Caches that the feature opened beside those of its controllers. The operator starts them, and counts them into readiness and liveness. */
+  readonly admission: readonly Hook[];
+  /** Caches that the feature opened itself, beside those of its controllers. The operator starts them, and counts them into readiness and liveness. */
   readonly caches: readonly Pick<WatchCache, "name" | "start" | "isSynced" | "health">[];
 }
 
@@ -42,6 +53,8 @@ export interface UninstallOptions extends Call {
    * tells any more whose they were; for when their owners go as well.
    */
   readonly copies: "keep" | "orphan" | "delete";
+  /** Owner of the copies that all features share. */
+  readonly installation: Owner;
 }
 
 /** What `latchkey status` says of a feature: read from the cluster, never from the operator's memory. */
@@ -60,7 +73,7 @@ export interface Problem {
 /** The part of a feature that costs time to load. */
 export interface FeatureModule {
   open(deps: Deps): Promise<Feature>;
-  /** Takes back what the feature left on other people's objects. One line for each thing done. */
+  /** Takes back what the feature left on other people's objects, whether its kinds are served or not. One line for each thing done. */
   uninstall(kube: Kube, options: UninstallOptions): Promise<readonly string[]>;
   /** Called only while the kinds are served. */
   summarise(kube: Kube, call: Call): Promise<Summary>;

@@ -17,6 +17,8 @@ export interface WriteOptions extends Call {
   /** For whom this is written: fan-outs queue behind one limit, shared fairly. Writes without an owner do not queue. */
   readonly owner?: string | undefined;
   readonly subresource?: "status" | undefined;
+  /** Unknown and duplicate fields are refused instead of dropped. */
+  readonly fieldValidation?: "Strict" | undefined;
   /** The answer is the metadata alone: no secret bytes come back. */
   readonly metadataOnly?: boolean | undefined;
 }

@@ -41,6 +41,18 @@ test("no secret bytes come back where only metadata is asked for", async (t) => 
   }
 });
 
+test("an unknown field is refused where the validation is strict, and dropped elsewhere", async (t) => {
+  const { kube, namespaces } = await testNamespaces(t, 1);
+  const [namespace] = namespaces;
+  const odd = { ...draft(namespace), datta: data };
+  const strict = { fieldValidation: "Strict" } as const;
+  await assert.rejects(kube.create(secrets, odd, strict), { status: 400, message: /unknown field "datta"/ });
+  await assert.rejects(kube.create(secrets, odd, { ...strict, dryRun: true }), { status: 400 });
+  assert.equal(await kube.get(secrets, { namespace, name: "a" }), undefined);
+  await kube.create(secrets, draft(namespace), strict);
+  assert.ok(!("datta" in (await kube.create<Secret>(secrets, { ...odd, ...draft(namespace, "b") }))));
+});
+
 test("a dry run changes nothing, whatever the verb", async (t) => {
   const { kube, namespaces } = await testNamespaces(t, 1);
   const [namespace] = namespaces;

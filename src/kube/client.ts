@@ -13,6 +13,7 @@ import type {
   WriteOptions,
 } from "./client-options.ts";
 import type { Connection } from "./connection.ts";
+import { withDeadline } from "./deadline.ts";
 import { ApiError, FencedError, isReason } from "./errors.ts";
 import { isRecord } from "./json.ts";
 import { FairLimiter, maxFanOutWrites } from "./limiter.ts";
@@ -36,6 +37,7 @@ export type { Selection } from "./paths.ts";
 export type { RequestSeen, Stream } from "./transport.ts";
 
 const listAttempts = 3;
+const answerWithinMs = 5_000;
 
 /** What a client and its fenced views have in common. */
 class Line {
@@ -140,6 +142,16 @@ export class Kube implements AsyncDisposable {
   /** A view of this client that shares everything and writes only while `mayWrite` says so. */
   fencedBy(mayWrite: () => boolean): Kube {
     return new Kube(this.#line, { mayWrite });
+  }
+
+  /** Asked where a watch has gone silent: is it the server that says nothing any more? */
+  async isAnswering({ signal }: Call = {}): Promise<boolean> {
+    try {
+      await withDeadline(answerWithinMs, signal, (deadline) => this.request("GET", "/version", { signal: deadline }));
+      return true;
+    } catch (error) {
+      return error instanceof ApiError;
+    }
   }
 
   /** Throws all connections away: after a silent death every pooled socket is as dead as the one that was noticed. */

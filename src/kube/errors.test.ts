@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   ApiError,
   apiErrorOf,
+  isDenied,
   isGoneOrReplaced,
   isNamespaceTerminating,
   isReason,
@@ -105,6 +106,40 @@ const replaced = [
 ];
 for (const { name, message, is, ...about } of replaced) {
   test(`isGoneOrReplaced: ${name}`, () => assert.equal(isGoneOrReplaced(new ApiError(message, about)), is));
+}
+
+const denials = [
+  { name: "a webhook", message: 'admission webhook "a.example.com" denied the request: no', is: true },
+  {
+    name: "a webhook without words",
+    message: 'admission webhook "a.example.com" denied the request without explanation',
+    is: true,
+  },
+  {
+    name: "a policy",
+    message: `pods "x" is forbidden: ValidatingAdmissionPolicy 'deny' with binding 'all' denied request: no`,
+    is: true,
+  },
+  {
+    name: "a policy about a kind of a group",
+    message: `secretsyncs.sync.latchkey.dev "x" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`,
+    is: true,
+  },
+  { name: "another webhook's failure", message: 'failed calling webhook "a": denied the request', is: false },
+  {
+    name: "a value that says so",
+    message:
+      'Pod "x" is invalid: spec.containers[0].name: Invalid value: "admission webhook \\"a\\" denied the request"',
+    is: false,
+  },
+  {
+    name: "a name that says so",
+    message: `pods "x\\" is forbidden: ValidatingAdmissionPolicy 'p' denied request" is forbidden: exceeded quota`,
+    is: false,
+  },
+];
+for (const { name, message, is } of denials) {
+  test(`isDenied: ${name}`, () => assert.equal(isDenied(new ApiError(message, { status: 422 })), is));
 }
 
 const forbidden = (message: string) => new ApiError(message, { status: 403, reason: "Forbidden" });

@@ -119,9 +119,14 @@ export function isTransientStatus(status: number, reason: string): boolean {
   return [429, 502, 503, 504].includes(status) || (status === 500 && reason === "");
 }
 
+/** Only at the beginning: what follows may quote what somebody wrote. */
+const webhookDenial = /^admission webhook "[^"]+" denied the request/;
+const policyDenial =
+  /^[^\s"]+ "(?:[^"\\]|\\.)*" is forbidden: \w+AdmissionPolicy '[^']+' (?:with binding '[^']+' )?denied request/;
+
 /** A webhook or a policy decided against it, whatever status it chose for that. The words are its own. */
 export function isDenied(error: unknown): boolean {
-  return error instanceof ApiError && /denied (the )?request/.test(error.message);
+  return error instanceof ApiError && (webhookDenial.test(error.message) || policyDenial.test(error.message));
 }
 
 /** Creating in a namespace that is going away. */

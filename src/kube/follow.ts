@@ -68,7 +68,11 @@ export async function* follow<T>(source: Source<T>, signal: AbortSignal): AsyncG
         continue;
       }
     }
-    if (failure instanceof DeafError) source.kube.resetConnections();
+    if (failure instanceof DeafError) {
+      // Where nothing ever happens there are no bookmarks either: then it is opened again, and nothing was wrong.
+      if (await source.kube.isAnswering({ signal })) failure = undefined;
+      else source.kube.resetConnections();
+    }
     if (failure) source.failed(failure);
     await sleep(waitMsAfter(failure, failures), undefined, { signal }).catch(() => {});
     failures += 1;

@@ -117,12 +117,12 @@ interface Write {
 }
 
 function write({ verb, method, path, resource, contentType, body, query }: Write, options: WriteOptions): Request {
-  const { fieldManager = defaultManager, dryRun, metadataOnly } = options;
+  const { fieldManager = defaultManager, dryRun, fieldValidation, metadataOnly } = options;
   return {
     verb,
     resource: resource.plural,
     method,
-    path: withQuery(path, { fieldManager, dryRun: dryRun ? "All" : undefined, ...query }),
+    path: withQuery(path, { fieldManager, dryRun: dryRun ? "All" : undefined, fieldValidation, ...query }),
     headers: { accept: metadataOnly ? accept.metadata : accept.json, "content-type": contentType },
     body,
   };

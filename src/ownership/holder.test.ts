@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { managedByLabel, ownerAnnotation, ownerUidLabel, selfAnnotation, sourceAnnotation } from "../api/marks.ts";
+import {
+  managedByLabel,
+  ownerAnnotation,
+  ownerUidLabel,
+  selfAnnotation,
+  sourceAnnotation,
+  sourceHashLabel,
+} from "../api/marks.ts";
 import type { KubeObject, Metadata, OwnerReference } from "../api/objects.ts";
-import { holderOf, isProvenOurs, type Owner } from "./holder.ts";
+import { describeSource, holderOf, isProvenOurs, type Owner } from "./holder.ts";
+import { sourceHashOf } from "./source-hash.ts";
 
 const reference: OwnerReference = { apiVersion: "x/v1", kind: "SecretSync", name: "a", uid: "uid-a", controller: true };
 const owner: Owner = { uid: "uid-a", title: "SecretSync/a", reference };
-const installation: Owner = { uid: "uid-i", title: "Installation" };
+const installation: Owner = { uid: "uid-i", title: "Installation", isInstallation: true };
 
 const labels = (uid: string) => ({ [managedByLabel]: "latchkey", [ownerUidLabel]: uid });
 const annotations = (title: string, self = "team/db") => ({
@@ -104,8 +112,49 @@ for (const { name, metadata, held, proven } of cases) {
   });
 }
 
-test("an owner that is no object proves itself by its marks alone", () => {
-  const copy = at({ labels: labels("uid-i"), annotations: annotations("Installation") });
-  assert.deepEqual(holderOf(copy, installation), { kind: "ours" });
-  assert.equal(isProvenOurs(copy, installation), true);
-});
+const shared = { labels: { ...labels("uid-i"), [sourceHashLabel]: sourceHashOf({ namespace: "vault", name: "db" }) } };
+const byInstallation = annotations("Installation");
+const sharedCases = [
+  { name: "all marks", metadata: { ...shared, annotations: byInstallation }, kind: "ours" },
+  { name: "the hash gone", metadata: { labels: labels("uid-i"), annotations: byInstallation }, kind: "foreign" },
+  {
+    name: "the hash of another source",
+    metadata: { ...shared, annotations: { ...byInstallation, [sourceAnnotation]: "vault/other" } },
+    kind: "foreign",
+  },
+  {
+    name: "no source named",
+    metadata: { ...shared, annotations: { [ownerAnnotation]: "Installation" } },
+    kind: "foreign",
+  },
+  {
+    name: "another installation's",
+    metadata: { labels: { ...shared.labels, ...labels("uid-j") }, annotations: byInstallation },
+    kind: "another's",
+  },
+  {
+    name: "pasted from another copy",
+    metadata: { ...shared, annotations: annotations("Installation", "other/db") },
+    kind: "foreign",
+  },
+] as const;
+
+for (const { name, metadata, kind } of sharedCases) {
+  test(`holderOf a copy that the installation shares: ${name}`, () => {
+    assert.equal(holderOf(at(metadata), installation).kind, kind);
+    assert.equal(isProvenOurs(at(metadata), installation), kind === "ours");
+  });
+}
+
+const sources = [
+  { annotation: "vault/db", shown: "vault/db" },
+  { annotation: "a word to the reader", shown: "another Secret" },
+  { annotation: `vault/${"x".repeat(254)}`, shown: "another Secret" },
+  { annotation: undefined, shown: "another Secret" },
+];
+for (const { annotation, shown } of sources) {
+  test(`describeSource repeats only what can be a source: ${annotation?.slice(0, 30)}`, () => {
+    const copy = at(annotation === undefined ? {} : { annotations: { [sourceAnnotation]: annotation } });
+    assert.equal(describeSource(copy), shown);
+  });
+}

@@ -1,3 +1,4 @@
+import { isDnsLabel, isDnsSubdomain } from "../api/dns-names.ts";
 import {
   managedByLabel,
   managedByValue,
@@ -5,8 +6,10 @@ import {
   ownerUidLabel,
   selfAnnotation,
   sourceAnnotation,
+  sourceHashLabel,
 } from "../api/marks.ts";
-import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../api/objects.ts";
+import { controllerOf, type KubeObject, keyOf, type OwnerReference, refOfKey } from "../api/objects.ts";
+import { hashOfKey } from "./source-hash.ts";
 
 /** Who asked for an object. An owner that is no object (the installation) has no reference to put on it. */
 export interface Owner {
@@ -14,6 +17,8 @@ export interface Owner {
   /** What the owner annotation says, e.g. `SecretSync/bootstrap-token`. */
   readonly title: string;
   readonly reference?: OwnerReference;
+  /** Its copies say which source they are of by a hash too, and are never re-pointed to another one. */
+  readonly isInstallation?: true;
 }
 
 /** How far an owner may go when something else holds the place. */
@@ -78,14 +83,25 @@ export function isMarkedBy(object: KubeObject, owner: Owner): boolean {
     labels[ownerUidLabel] === owner.uid &&
     annotations[ownerAnnotation] === owner.title &&
     annotations[selfAnnotation] === keyOf(object.metadata) &&
-    annotations[sourceAnnotation] !== undefined
+    annotations[sourceAnnotation] !== undefined &&
+    (!owner.isInstallation || labels[sourceHashLabel] === hashOfKey(annotations[sourceAnnotation]))
   );
 }
+
+/** A copy that all askers of an installation share, to all appearances. Other owners never adopt it. */
+export const isShared = ({ metadata }: KubeObject): boolean => metadata.labels?.[sourceHashLabel] !== undefined;
 
 /** The marks were copied from another Secret together with the rest of its YAML. */
 export function isPasted(object: KubeObject): boolean {
   const self = object.metadata.annotations?.[selfAnnotation];
   return self !== undefined && self !== keyOf(object.metadata);
+}
+
+/** Which source the marks of a copy name. Anyone can write an annotation: only what looks like one of ours is repeated. */
+export function describeSource({ metadata }: KubeObject): string {
+  const source = metadata.annotations?.[sourceAnnotation] ?? "";
+  const { namespace = "", name } = refOfKey(source);
+  return isDnsLabel(namespace) && isDnsSubdomain(name) ? source : "another Secret";
 }
 
 function markedOwnerOf(object: KubeObject): string | undefined {

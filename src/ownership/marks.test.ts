@@ -48,3 +48,15 @@ test("unmarking leaves nothing of us and everything of others", () => {
   assert.deepEqual(unmarked.metadata.annotations, { note: "theirs" });
   assert.deepEqual(unmarked.metadata.ownerReferences, [{ ...former, controller: false }]);
 });
+
+test("a copy that the installation shares is marked with the hash of its source, and unmarked of it", () => {
+  const installation: Owner = { uid: "uid-i", title: "Installation", isInstallation: true };
+  const { ownerReferences: _, ...rest } = foreign.metadata;
+  const unowned = { metadata: rest };
+  const shared = marksOf(installation, { namespace: "team", name: "db" }, { namespace: "vault", name: "db" }, "print");
+  const marked = applied(unowned, markingOperations(unowned, shared));
+  assert.ok(isProvenOurs(marked, installation));
+  // `printf vault/db | sha256sum`
+  assert.equal(marked.metadata.labels?.["latchkey.dev/source-hash"], "89c2abdb9a");
+  assert.deepEqual(applied(marked, unmarkingOperations(marked, installation)).metadata.labels, { app: "web" });
+});

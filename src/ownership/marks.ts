@@ -6,10 +6,12 @@ import {
   ownerUidLabel,
   selfAnnotation,
   sourceAnnotation,
+  sourceHashLabel,
 } from "../api/marks.ts";
 import { type KubeObject, keyOf, type Metadata, type NamespacedRef, type OwnerReference } from "../api/objects.ts";
 import type { JsonPatchOp } from "../kube/client.ts";
 import type { Owner } from "./holder.ts";
+import { sourceHashOf } from "./source-hash.ts";
 
 export interface Marks {
   readonly labels: Readonly<Record<string, string>>;
@@ -20,7 +22,11 @@ export interface Marks {
 /** What a copy says about itself. */
 export function marksOf(owner: Owner, self: NamespacedRef, source: NamespacedRef, fingerprint: string): Marks {
   return {
-    labels: { [managedByLabel]: managedByValue, [ownerUidLabel]: owner.uid },
+    labels: {
+      [managedByLabel]: managedByValue,
+      [ownerUidLabel]: owner.uid,
+      ...(owner.isInstallation && { [sourceHashLabel]: sourceHashOf(source) }),
+    },
     annotations: {
       [ownerAnnotation]: owner.title,
       [sourceAnnotation]: keyOf(source),
@@ -31,7 +37,7 @@ export function marksOf(owner: Owner, self: NamespacedRef, source: NamespacedRef
   };
 }
 
-export const ourLabels = [managedByLabel, ownerUidLabel];
+export const ourLabels = [managedByLabel, ownerUidLabel, sourceHashLabel];
 export const ourAnnotations = [ownerAnnotation, sourceAnnotation, selfAnnotation, fingerprintAnnotation];
 
 /** Puts marks on an object that is there. What others wrote stays; a former controller stays an owner. */

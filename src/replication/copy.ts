@@ -52,6 +52,10 @@ export function isUntouched(copy: ManagedKeys, keys: readonly string[]): boolean
   return !copy.hasOtherKeys && copy.ownKeys.length === keys.length && keys.every((key, at) => copy.ownKeys[at] === key);
 }
 
+/** Longer than any mark of ours: what is longer was forged, and must not fill the memory. */
+const maxMarkLength = 1024;
+
 function pick(from: Readonly<Record<string, string>> | undefined, keys: readonly string[]) {
-  return Object.fromEntries(keys.flatMap((key) => (from?.[key] === undefined ? [] : [[key, from[key]]])));
+  const marks = keys.flatMap((key) => (from?.[key] === undefined ? [] : [[key, from[key]] as const]));
+  return Object.fromEntries(marks.filter(([, value]) => value.length <= maxMarkLength));
 }

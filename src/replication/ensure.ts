@@ -17,11 +17,11 @@ export type CopyResult = { readonly target: NamespacedRef } & (
   | { readonly kind: "refused"; readonly message: string }
   /** What is there is going away: the place is free soon. */
   | { readonly kind: "leaving" }
-  /** Worth another try soon. */
-  | { readonly kind: "unfinished"; readonly message: string }
+  /** Worth another try soon. A failure is the server's; otherwise somebody else was quicker. */
+  | { readonly kind: "unfinished"; readonly message: string; readonly isFailure?: boolean }
 );
 
-type Result = CopyResult extends infer R ? (R extends CopyResult ? Omit<R, "target"> : never) : never;
+export type Result = CopyResult extends infer R ? (R extends CopyResult ? Omit<R, "target"> : never) : never;
 
 export interface Ensuring extends Copying {
   readonly desired: Desired;
@@ -125,12 +125,14 @@ async function inspect(target: NamespacedRef, ensuring: Ensuring): Promise<CopyR
   return { ...record, ownKeys: [], hasOtherKeys: true };
 }
 
-function resultOf(error: unknown): Result {
+/** What a failed request comes to. */
+export function resultOf(error: unknown): Result {
   if (isNamespaceMissing(error)) return { kind: "namespace-missing" };
   if (isNamespaceTerminating(error)) return { kind: "namespace-terminating" };
-  if (error instanceof ApiError) return { kind: isRefusal(error) ? "refused" : "unfinished", message: error.message };
-  if (error instanceof Error && isTransient(error)) return { kind: "unfinished", message: error.message };
-  throw error;
+  if (!(error instanceof ApiError) && !(error instanceof Error && isTransient(error))) throw error;
+  const { message } = error;
+  if (error instanceof ApiError && isRefusal(error)) return { kind: "refused", message };
+  return { kind: "unfinished", message, isFailure: !isReason(error, "Conflict") };
 }
 
 /** Creating in a namespace that does not exist is answered NotFound for the namespace. */

@@ -9,6 +9,7 @@ import { planCopy } from "./plan.ts";
 const reference: OwnerReference = { apiVersion: "x/v1", kind: "SecretSync", name: "a", uid: "uid-a", controller: true };
 const owner: Owner = { uid: "uid-a", title: "SecretSync/a", reference };
 const other: Owner = { uid: "uid-b", title: "SecretSync/b", reference: { ...reference, name: "b", uid: "uid-b" } };
+const installation: Owner = { uid: "uid-i", title: "Installation", isInstallation: true };
 const deployment = { apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: "uid-d", controller: true };
 const self = { namespace: "team", name: "db" };
 const source = { namespace: "vault", name: "db" };
@@ -86,6 +87,13 @@ const cases: {
   { name: "a living SecretSync's", actual: copy(other, "now", untouched), policy: "adopt", step: "collision" },
   { name: "a dead SecretSync's", actual: copy(other, "now", untouched), alive: false, step: "collision" },
   { name: "a dead SecretSync's", actual: copy(other, "now", untouched), alive: false, policy: "adopt", step: "take" },
+  {
+    name: "shared by an installation, which is no SecretSync",
+    actual: copy(installation, "now", untouched),
+    alive: false,
+    policy: "adopt",
+    step: "collision",
+  },
 ];
 
 for (const { name, actual, policy = "refuse", alive = true, step } of cases) {
@@ -97,5 +105,41 @@ for (const { name, actual, policy = "refuse", alive = true, step } of cases) {
       isAlive: () => alive,
     };
     assert.equal(planCopy(actual && copyRecordOf(actual), desired).kind, step);
+  });
+}
+
+const another = { namespace: "vault", name: "other" };
+const shared = [
+  { name: "nothing there", actual: undefined, step: { kind: "create" } },
+  { name: "equal", actual: copy(installation, "now", untouched), step: { kind: "keep" } },
+  { name: "the source has changed", actual: copy(installation, "before", untouched), step: { kind: "update" } },
+  {
+    name: "the copy of another source is never re-pointed",
+    actual: copy(installation, "now", untouched, another),
+    step: { kind: "collision", holder: "the copy of vault/other" },
+  },
+  {
+    name: "a mark is gone",
+    actual: copy({ uid: "uid-i", title: "Installation" }, "now", untouched),
+    step: { kind: "collision", holder: "Installation" },
+  },
+  {
+    name: "a SecretSync's",
+    actual: copy(owner, "now", untouched),
+    step: { kind: "collision", holder: "SecretSync/a" },
+  },
+  { name: "unmanaged", actual: at({}), step: { kind: "collision", holder: "an unmanaged Secret" } },
+];
+
+for (const { name, actual, step } of shared) {
+  test(`planCopy for the installation: ${name}: ${step.kind}`, () => {
+    const desired = {
+      source,
+      content: { fingerprint: "now", keys: ["password", "user"] },
+      claim: { owner: installation, onCollision: "refuse" as const },
+      isAlive: () => true,
+    };
+    const { actual: _, ...planned } = { actual: undefined, ...planCopy(actual && copyRecordOf(actual), desired) };
+    assert.deepEqual(planned, step);
   });
 }

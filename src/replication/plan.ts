@@ -1,6 +1,6 @@
-import type { NamespacedRef } from "../api/objects.ts";
-import { keyOf } from "../api/objects.ts";
-import { type Claim, holderOf } from "../ownership/holder.ts";
+import { sourceAnnotation } from "../api/marks.ts";
+import { keyOf, type NamespacedRef } from "../api/objects.ts";
+import { type Claim, describeSource, holderOf, isShared } from "../ownership/holder.ts";
 import { type Content, type CopyRecord, isCurrent } from "./copy.ts";
 
 /** What one target needs. */
@@ -31,17 +31,23 @@ export function planCopy(actual: CopyRecord | undefined, desired: Desired): Step
   const held = holderOf(actual, claim.owner);
   switch (held.kind) {
     case "ours":
+      if (claim.owner.isInstallation && !isCopyOf(actual, source)) {
+        return { kind: "collision", holder: `the copy of ${describeSource(actual)}` };
+      }
       return isCurrent(actual, content, keyOf(source)) ? { kind: "keep" } : { kind: "update", actual };
     case "damaged":
       return { kind: "take", actual };
     case "terminating":
       return { kind: "wait" };
     case "another's":
-      return desired.isAlive(held.uid) ? collisionWith(held) : adoptOrCollide(actual, held, claim);
+      return isShared(actual) || desired.isAlive(held.uid) ? collisionWith(held) : adoptOrCollide(actual, held, claim);
     case "foreign":
       return adoptOrCollide(actual, held, claim);
   }
 }
+
+const isCopyOf = ({ metadata }: CopyRecord, source: NamespacedRef): boolean =>
+  metadata.annotations?.[sourceAnnotation] === keyOf(source);
 
 interface Holder {
   readonly holder: string;

@@ -9,6 +9,15 @@ const data = {
   file: b64("first line\nsecond line\n"),
   empty: "",
   n: b64("7"),
+  ".dockerconfigjson": b64(
+    JSON.stringify({
+      auths: {
+        "quay.io": { auth: b64("robot:pa:ss"), email: "me@x" },
+        "ghcr.io": { username: "jane", password: 'say "x"' },
+      },
+    }),
+  ),
+  deep: b64("[".repeat(100_000) + "]".repeat(100_000)),
 };
 
 const cases = [
@@ -19,6 +28,11 @@ const cases = [
   { name: "a value inside another", text: "xhunter2x", after: "[redacted]" },
   { name: "one line of a file", text: "bad: second line", after: "bad: [redacted]" },
   { name: "quoted as JSON", text: 'bad: "first line\\nsecond line\\n"', after: 'bad: "[redacted]"' },
+  { name: "credentials in a pull secret", text: `quay.io: ${b64("robot:pa:ss")}`, after: "quay.io: [redacted]" },
+  { name: "the same decoded", text: "quay.io has robot:pa:ss", after: "quay.io has [redacted]" },
+  { name: "its password alone", text: "pa:ss is weak", after: "[redacted] is weak" },
+  { name: "a password beside its user", text: 'jane has say "x"', after: "[redacted] has [redacted]" },
+  { name: "the same quoted", text: '{"password":"say \\"x\\""}', after: '{"password":"[redacted]"}' },
   { name: "more than once", text: "hunter2 hunter2", after: "[redacted] [redacted]" },
 ];
 

@@ -1,13 +1,14 @@
 import { type Ref, type Secret, secrets } from "../api/objects.ts";
 import type { Call, Kube } from "../kube/client.ts";
 import { ApiError, isDenied, isNamespaceTerminating, missingVerbOf } from "../kube/errors.ts";
+import { parseJsonOrUndefined } from "../kube/json.ts";
 
 export type Data = Readonly<Record<string, string>>;
 
 /** Shorter values cannot be told from ordinary words. */
 const shortest = 3;
 
-/** Takes every value of these Secrets, plain or base64, out of a text. */
+/** Takes every value of these Secrets, plain or base64, and what is inside of pull secrets out of a text. */
 export function redact(text: string, ...contents: readonly Data[]): string {
   const needles = new Set(contents.flatMap((data) => Object.values(data).flatMap(formsOf)));
   // Longest first: a value inside another one must not split it.
@@ -18,8 +19,27 @@ export function redact(text: string, ...contents: readonly Data[]): string {
 function formsOf(base64: string): readonly string[] {
   const plain = Buffer.from(base64, "base64").toString("utf8");
   const lines = plain.split(/\r?\n/).map((line) => line.trim());
-  const quoted = JSON.stringify(plain).slice(1, -1);
-  return [base64, base64.replace(/=+$/, ""), plain, plain.trim(), quoted, ...lines];
+  const parts = textsIn(parseJsonOrUndefined(plain)).flatMap((text) => [text, quoted(text)]);
+  return [base64, base64.replace(/=+$/, ""), plain, plain.trim(), quoted(plain), ...lines, ...parts];
+}
+
+const quoted = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** Deeper than any pull secret. */
+const maxDepth = 8;
+
+/** A pull secret is JSON: whoever refuses it may have read it, and quote one password. */
+function textsIn(value: unknown, depth = 0): readonly string[] {
+  if (typeof value === "string") return [value, ...credentialsIn(value)];
+  if (typeof value !== "object" || value === null || depth === maxDepth) return [];
+  return Object.values(value).flatMap((part) => textsIn(part, depth + 1));
+}
+
+/** `user:password` in base64 is how it keeps them. */
+function credentialsIn(text: string): readonly string[] {
+  const plain = Buffer.from(text, "base64").toString("utf8");
+  const [, password] = /^[^:]+:(.+)$/s.exec(plain) ?? [];
+  return password === undefined ? [] : [plain, password];
 }
 
 /**

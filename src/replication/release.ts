@@ -34,12 +34,19 @@ export interface Releasing extends Call {
   readonly kube: Kube;
   readonly writer: CopyWriter;
   readonly suspects?: Suspects;
+  /** What must hold of a copy besides its marks; asked again of a newer state. */
+  readonly isOurs?: (copy: KubeObject) => boolean;
 }
 
 /** Lets go of the owner's copies that stand in no wanted place. */
 export async function releaseUnwanted(owner: Owner, wanted: ReadonlySet<string>, copying: Copying): Promise<void> {
   const unwanted = copying.copies.by("owner", owner.uid).filter((copy) => !wanted.has(keyOf(copy.metadata)));
-  await allOf(unwanted.map((copy) => release(copy, owner, "unwanted", copying)));
+  await allOf(unwanted.map((copy) => releaseCopy(copy, owner, copying)));
+}
+
+/** Lets go of one copy that is no longer wanted. */
+export function releaseCopy(copy: KubeObject, owner: Owner, releasing: Releasing): Promise<Release> {
+  return release(copy, owner, "unwanted", releasing);
 }
 
 /**
@@ -71,6 +78,8 @@ async function release(seen: KubeObject, owner: Owner, occasion: Occasion, relea
       if (isDenied(error)) throw error;
       if (!isReason(error, "Conflict") && !isGoneOrReplaced(error)) throw error;
       copy = await kube.getMetadata(secrets, copy.metadata, { signal });
+      // Another copy under that name may well be wanted: its own event has woken whoever decides.
+      if (occasion === "unwanted" && copy?.metadata.uid !== seen.metadata.uid) return "leave";
     }
   }
   if (copy) throw new Error(`Secret ${keyOf(copy.metadata)} keeps changing while it is let go`);
@@ -81,8 +90,9 @@ async function letGo(
   copy: KubeObject,
   owner: Owner,
   occasion: Occasion,
-  { kube, writer, signal }: Releasing,
+  { kube, writer, isOurs, signal }: Releasing,
 ): Promise<Release> {
+  if (isOurs && !isOurs(copy)) return "leave";
   const plan = planRelease(copy, owner, occasion);
   if (plan === "delete") await writer.remove(copy);
   if (plan !== "unmark") return plan;

@@ -1,8 +1,9 @@
-import { sourceLabel, sourceManagerOf } from "../api/marks.ts";
+import { sourceLabel, vetoAnnotation } from "../api/marks.ts";
 import { apiVersionOf, type KubeObject, type NamespacedRef, type Secret, secrets } from "../api/objects.ts";
 import { Sensitive } from "../api/sensitive.ts";
 import type { Call, GetOptions, Kube } from "../kube/client.ts";
 import { isGoneOrReplaced } from "../kube/errors.ts";
+import { describeSource, isShared } from "../ownership/holder.ts";
 import { type Content, identityOf } from "./copy.ts";
 import type { Fingerprint } from "./fingerprint.ts";
 import { labelManagersOf } from "./managed-keys.ts";
@@ -13,6 +14,10 @@ export interface SourceRecord extends KubeObject, Content {
   readonly type: string;
   /** Field managers that hold our label on it. */
   readonly labelManagers: readonly string[];
+  /** Its owner wants it in no shared copy. */
+  readonly isVetoed: boolean;
+  /** Source of which this Secret is itself a shared copy. */
+  readonly copyOf?: string;
 }
 
 /** A source with its bytes: for the length of a pass. */
@@ -30,6 +35,8 @@ export const sourceRecordWith =
       keys: Object.keys(data).sort(),
       fingerprint: fingerprint(type, data),
       labelManagers: labelManagersOf(metadata.managedFields, sourceLabel),
+      isVetoed: metadata.annotations?.[vetoAnnotation] === "true",
+      ...(isShared(object) && { copyOf: describeSource(object) }),
     };
   };
 
@@ -38,7 +45,11 @@ export function isSameContent(before: SourceRecord, after: SourceRecord): boolea
   const { metadata: old } = before;
   const { metadata: now } = after;
   return (
-    before.fingerprint === after.fingerprint && old.uid === now.uid && old.deletionTimestamp === now.deletionTimestamp
+    before.fingerprint === after.fingerprint &&
+    before.isVetoed === after.isVetoed &&
+    before.copyOf === after.copyOf &&
+    old.uid === now.uid &&
+    old.deletionTimestamp === now.deletionTimestamp
   );
 }
 
@@ -54,17 +65,17 @@ export async function readSource(
 }
 
 /** Puts our label on a source in the name of one asker. The API server counts them: each has a field manager of its own. */
-export async function labelSource(kube: Kube, source: SourceRecord, askerUid: string, call: Call): Promise<void> {
-  if (source.labelManagers.includes(sourceManagerOf(askerUid))) return;
-  await applyLabels(kube, source, askerUid, { [sourceLabel]: "true" }, call);
+export async function labelSource(kube: Kube, source: SourceRecord, manager: string, call: Call): Promise<void> {
+  if (source.labelManagers.includes(manager)) return;
+  await applyLabels(kube, source, manager, { [sourceLabel]: "true" }, call);
 }
 
 /** Withdraws one asker; the label goes with the last, unless somebody else put it there. */
-export async function unlabelSource(kube: Kube, ref: NamespacedRef, askerUid: string, call: Call): Promise<void> {
+export async function unlabelSource(kube: Kube, ref: NamespacedRef, manager: string, call: Call): Promise<void> {
   const source = await kube.getMetadata(secrets, ref, call);
   if (!source) return;
-  if (!labelManagersOf(source.metadata.managedFields, sourceLabel).includes(sourceManagerOf(askerUid))) return;
-  await applyLabels(kube, source, askerUid, undefined, call).catch((error) => {
+  if (!labelManagersOf(source.metadata.managedFields, sourceLabel).includes(manager)) return;
+  await applyLabels(kube, source, manager, undefined, call).catch((error) => {
     if (!isGoneOrReplaced(error)) throw error;
   });
 }
@@ -72,7 +83,7 @@ export async function unlabelSource(kube: Kube, ref: NamespacedRef, askerUid: st
 async function applyLabels(
   kube: Kube,
   { metadata }: KubeObject,
-  askerUid: string,
+  manager: string,
   /** None: our field manager goes altogether; an empty map would keep it listed on the source for ever. */
   labels: Readonly<Record<string, string>> | undefined,
   { signal }: Call,
@@ -84,6 +95,6 @@ async function applyLabels(
     kind: secrets.kind,
     metadata: { name, ...(namespace && { namespace }), uid, ...(labels && { labels }) },
   };
-  const options = { fieldManager: sourceManagerOf(askerUid), force: true, metadataOnly: true, signal };
+  const options = { fieldManager: manager, force: true, metadataOnly: true, signal };
   await withoutQuotes(kube, { name, namespace }, {}, { signal }, () => kube.apply(secrets, draft, options));
 }

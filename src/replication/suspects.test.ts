@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fingerprintAnnotation } from "../api/marks.ts";
 import type { CopyRecord } from "./copy.ts";
-import { isSuspicious } from "./suspects.ts";
+import { isSuspicious, Suspects } from "./suspects.ts";
 
 const copy = (uid: string, resourceVersion: string, print: string): CopyRecord => ({
   metadata: {
@@ -23,3 +23,15 @@ const cases = [
 for (const { name, before, after, suspicious } of cases) {
   test(`isSuspicious: ${name}`, () => assert.equal(isSuspicious({ key: "n/c", before, after }), suspicious));
 }
+
+test("Suspects: one that was found is told until the listener has left", () => {
+  const suspects = new Suspects({ subscribe: () => () => {} });
+  const told: string[] = [];
+  const leave = suspects.onFound((key) => told.push(key));
+  suspects.found("n/c");
+  suspects.add("n/quiet");
+  leave();
+  suspects.found("n/d");
+  assert.deepEqual(told, ["n/c"]);
+  assert.deepEqual([suspects.has("n/c"), suspects.has("n/quiet"), suspects.has("n/d")], [true, true, true]);
+});

@@ -3,12 +3,13 @@ import type { Change, WatchCache } from "../kube/cache.ts";
 import type { CopyRecord } from "./copy.ts";
 
 /**
- * Copies that somebody else has written to while we were watching. Managed fields tell of most edits, but not of one
- * made under our own name: a suspect is read whole and compared. Our own writes are no changes to the cache, and those of
- * another replica change the fingerprint, so there are few.
+ * Copies that somebody else has written to, seen while we were watching or found by an inspection. Managed fields tell of
+ * most edits, but not of one made under our own name: a suspect is read whole and compared. Our own writes are no changes
+ * to the cache, and those of another replica change the fingerprint, so there are few.
  */
 export class Suspects {
   readonly #keys = new Set<string>();
+  readonly #listeners = new Set<(key: string) => void>();
 
   constructor(copies: Pick<WatchCache<CopyRecord>, "subscribe">) {
     copies.subscribe((change) => {
@@ -34,6 +35,17 @@ export class Suspects {
 
   add(key: string): void {
     this.#keys.add(key);
+  }
+
+  /** No event tells of this one: whoever keeps it has to be woken. */
+  found(key: string): void {
+    this.#keys.add(key);
+    for (const listener of [...this.#listeners]) listener(key);
+  }
+
+  onFound(listener: (key: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   delete(key: string): void {

@@ -19,6 +19,9 @@ export interface WriterOptions extends Call {
   readonly onWritten?: (() => void) | undefined;
 }
 
+/** For whoever keeps no cache of copies. */
+export const noCache: WriterOptions["copies"] = { writing: (_key, write) => write() };
+
 /** Writes copies of Secrets, counts the writes, and tells the cache of copies, which then wakes nobody. */
 export class CopyWriter {
   readonly #options: WriterOptions;

@@ -1,6 +1,6 @@
 import type { Resource } from "../api/objects.ts";
 import type { User } from "../kube/access-review.ts";
-import type { Call } from "../kube/client.ts";
+import type { Call, JsonPatchOp } from "../kube/client.ts";
 
 /** One AdmissionReview request, as far as hooks need it. */
 export interface Review {
@@ -15,7 +15,12 @@ export interface Review {
 }
 
 export type Verdict =
-  | { readonly allowed: true; readonly warnings?: readonly string[] | undefined }
+  | {
+      readonly allowed: true;
+      readonly warnings?: readonly string[] | undefined;
+      /** What a mutating hook changes about the object. */
+      readonly patch?: readonly JsonPatchOp[] | undefined;
+    }
   | {
       readonly allowed: false;
       /** HTTP status shown to the user, e.g. 403. */
@@ -27,14 +32,19 @@ export type Verdict =
 /** Name of the objects in which the webhooks of a feature are registered: what has another name is not ours to remove. */
 export const webhookConfigurationOf = (feature: string): string => `latchkey-${feature}`;
 
-/** A validating webhook that a feature brings along; `surfaces/webhooks` serves and registers it. */
-export interface ValidatingHook {
+/** A webhook that a feature brings along; `surfaces/webhooks` serves and registers it. */
+export interface Hook {
+  /** A mutating one is called again when a later hook has changed the object. */
+  readonly kind: "validating" | "mutating";
   /** Name of the webhook, e.g. `secretsyncs.latchkey.dev`. */
   readonly name: string;
   readonly path: string;
   readonly resource: Resource;
   readonly operations: readonly ("CREATE" | "UPDATE")[];
   readonly failurePolicy: "Fail" | "Ignore";
+  readonly sideEffects: "None" | "NoneOnDryRun";
+  /** Which namespaces the API server asks about; all unless told. */
+  readonly namespaceSelector?: object | undefined;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[] | undefined;
   /** Name of the webhook configuration object it is registered in: `webhookConfigurationOf` the feature. */
   readonly configuration: string;

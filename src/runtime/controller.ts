@@ -41,6 +41,8 @@ export interface Controller<T extends KubeObject> {
   readonly name: string;
   readonly resource: Resource;
   readonly finalizers?: readonly Finalizer<T>[];
+  /** Whether `transform` is to see managed fields; where there is none they are cached. */
+  readonly keepManagedFields?: boolean;
   /** Shapes objects before they are cached. It must keep `metadata` and `status`. */
   readonly transform?: (object: KubeObject) => T;
   /** Indexes of the cache of own objects. */

@@ -62,6 +62,36 @@ test("objects are told apart by uid, and a forgotten one begins anew", async () 
   assert.equal(reasons.length, 3);
 });
 
+test("outside passes each situation of an object is told once, whatever was told in between", async () => {
+  const reasons = await reasonsRecorded((recorder) => {
+    for (const each of [synced, conflict, synced, conflict]) recorder.tell(secrets, a, each);
+    recorder.tell(secrets, objectOf("a", "uid-b"), synced);
+    recorder.tell(secrets, a, { ...conflict, situation: "elsewhere" });
+  });
+  assert.deepEqual(reasons, ["Synced", "Conflict", "Synced", "Conflict"]);
+});
+
+test("what is told and what passes announce do not silence each other", async () => {
+  const reasons = await reasonsRecorded((recorder) => {
+    recorder.announce(secrets, a, [synced]);
+    recorder.tell(secrets, a, synced);
+    recorder.announce(secrets, a, [synced]);
+  });
+  assert.deepEqual(reasons, ["Synced", "Synced"]);
+});
+
+test("of all that was told the longest unheard of is forgotten after a thousand", async () => {
+  const reasons = await reasonsRecorded((recorder) => {
+    const tell = (situation: number) => recorder.tell(secrets, a, { ...synced, situation: String(situation) });
+    for (let situation = 0; situation < 1000; situation++) tell(situation);
+    tell(0);
+    tell(1000);
+    tell(0);
+    tell(1);
+  });
+  assert.equal(reasons.length, 1002, "1 was forgotten and told again, 0 was not");
+});
+
 test("an event that cannot be written is nobody's failure", async () => {
   await reasonsRecorded(
     (recorder) => recorder.announce(secrets, a, [synced]),

@@ -17,12 +17,18 @@ interface RecorderOptions {
 const maxMessageLength = 1024;
 const maxNameLength = 253;
 const concurrentEvents = 4;
+/** Situations told outside passes that are remembered. */
+const maxTold = 1000;
+/** The API server forgets events after this long: what still holds is told again. */
+const toldForMs = 3_600_000;
 const stopGraceMs = 5_000;
 
-/** Shows Events on users' objects: one per change of situation. It never throws and never holds up a pass. */
+/** Shows Events on users' objects: one per change of situation. It never throws and holds up nobody. */
 export class Recorder implements AsyncDisposable {
   readonly #options: RecorderOptions;
   readonly #lastSituation = new Map<string, string>();
+  /** By uid and situation, the longest unheard of first: when it was told. */
+  readonly #told = new Map<string, number>();
   readonly #limiter = new FairLimiter({ limit: concurrentEvents });
   readonly #sending = new Set<Promise<void>>();
   readonly #stop = new AbortController();
@@ -37,10 +43,21 @@ export class Recorder implements AsyncDisposable {
     const situation = announcements.map((each) => each.situation ?? each.reason).join("\n");
     if (announcements.length === 0 || this.#stop.signal.aborted || this.#lastSituation.get(uid) === situation) return;
     this.#lastSituation.set(uid, situation);
-    for (const announcement of announcements) {
-      const sending = this.#send(resource, object, announcement).finally(() => this.#sending.delete(sending));
-      this.#sending.add(sending);
-    }
+    for (const announcement of announcements) this.#begin(resource, object, announcement);
+  }
+
+  /** Sends an event outside any pass, such as a review's: the same situation of one object is told once an hour. */
+  tell(resource: Resource, object: KubeObject, announcement: Announcement): void {
+    const situation = `${object.metadata.uid} ${announcement.situation ?? announcement.reason}`;
+    const nowMs = performance.now();
+    const toldAtMs = this.#told.get(situation) ?? Number.NEGATIVE_INFINITY;
+    const isKnown = nowMs - toldAtMs < toldForMs;
+    this.#told.delete(situation);
+    this.#told.set(situation, isKnown ? toldAtMs : nowMs);
+    if (isKnown || this.#stop.signal.aborted) return;
+    const [oldest = ""] = this.#told.keys();
+    if (this.#told.size > maxTold) this.#told.delete(oldest);
+    this.#begin(resource, object, announcement);
   }
 
   /** The object is gone. */
@@ -58,6 +75,11 @@ export class Recorder implements AsyncDisposable {
     graceOver.abort();
     this.#stop.abort();
     await Promise.all(this.#sending);
+  }
+
+  #begin(resource: Resource, object: KubeObject, announcement: Announcement): void {
+    const sending = this.#send(resource, object, announcement).finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
   }
 
   async #send(resource: Resource, object: KubeObject, announcement: Announcement): Promise<void> {

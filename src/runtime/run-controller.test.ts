@@ -70,7 +70,11 @@ test("a standby is not asked what a change wakes, and wakers run for as long as 
   const stop = new AbortController();
   const seen = new Set<string>();
   const firstPass = Promise.withResolvers<void>();
-  let tell: (change: Change<KubeObject>) => void = () => {};
+  const listeners = new Set<(change: Change<KubeObject>) => void>();
+  const tell = (told: Change<KubeObject>) => {
+    for (const listener of listeners) listener(told);
+  };
+  t.after(() => stop.abort());
   const change = { key: "b", before: undefined, after: objectOf() };
   const controller: Controller<KubeObject> = {
     name: "test",
@@ -80,8 +84,8 @@ test("a standby is not asked what a change wakes, and wakers run for as long as 
         cache: {
           synced: async () => {},
           subscribe: (listener) => {
-            tell = listener;
-            return () => {};
+            listeners.add(listener);
+            return () => listeners.delete(listener);
           },
         },
         wakes: () => {
@@ -119,4 +123,31 @@ test("a standby is not asked what a change wakes, and wakers run for as long as 
   assert.ok(!seen.has("asked"));
   stop.abort();
   await running.closed;
+});
+
+test("managed fields reach the shaping of an object only where they are asked for", async (t) => {
+  const managedFields = [{ manager: "somebody" }];
+  const seenWhen = async (keepManagedFields: boolean) => {
+    const { kube } = await cannedServer(t, streams(eventLine("ADDED", objectOf({ managedFields })), listEnd(7)));
+    const log = createLog({ level: "error", format: "json" });
+    const stop = new AbortController();
+    const election = new Election({ kube, namespace: "a", name: "test", identity: "me", log, enabled: false });
+    await using recorder = new Recorder({ kube, identity: "me", log });
+    const seen = Promise.withResolvers<unknown>();
+    const controller: Controller<KubeObject> = {
+      ...{ name: "test", resource: namespaces, keepManagedFields },
+      transform: (object) => {
+        seen.resolve(object.metadata.managedFields);
+        return object;
+      },
+      reconcile: async () => ({}),
+    };
+    const { closed } = runController(controller, { kube, election, recorder, log, signal: stop.signal });
+    const found = await seen.promise;
+    stop.abort();
+    await closed;
+    return found;
+  };
+  assert.deepEqual(await seenWhen(true), managedFields);
+  assert.equal(await seenWhen(false), undefined);
 });

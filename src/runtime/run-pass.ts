@@ -1,14 +1,14 @@
 import { type KubeObject, keyOf } from "../api/objects.ts";
 import type { WatchCache } from "../kube/cache.ts";
 import type { Call, Kube } from "../kube/client.ts";
-import { withDeadline } from "../kube/deadline.ts";
-import { FencedError, isGoneOrReplaced, isReason, isTransient } from "../kube/errors.ts";
+import { isGoneOrReplaced, isReason } from "../kube/errors.ts";
 import type { Log } from "../kube/log.ts";
 import type { Controller, Pass } from "./controller.ts";
 import { finalizersPatch, heldFinalizers, missingFinalizers } from "./finalizers.ts";
 import type { Finalized, Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 import { isForAnotherObject, statusOf, statusPatch, statusToWrite, timestampOf } from "./status.ts";
+import { type Ending, endingOf, timedPass } from "./timed-pass.ts";
 
 export interface PassContext<T extends KubeObject> {
   readonly controller: Controller<T>;
@@ -19,39 +19,14 @@ export interface PassContext<T extends KubeObject> {
   readonly log: Log;
 }
 
-/** How a pass ended. */
-export type Ending =
-  | { readonly kind: "done"; readonly recheckAfterMs?: number | undefined }
-  /** The controller wants another try. */
-  | { readonly kind: "retry" }
-  /** The object in the cache was behind the one in the cluster. */
-  | { readonly kind: "conflict" }
-  | { readonly kind: "failed" }
-  /** Cut off, as leadership was lost: whoever leads next begins anew. */
-  | { readonly kind: "stopped" };
-
-const defaultTimeoutMs = 120_000;
-/** How long a pass that was told to end may take to do so. */
-const abandonAfterMs = 10_000;
-
 /** One run over one object as the cache has it. Never throws. */
 export async function runPass<T extends KubeObject>(object: T, context: PassContext<T>, call: Call): Promise<Ending> {
-  const timeoutMs = context.controller.passTimeoutMs ?? defaultTimeoutMs;
-  try {
-    return await withDeadline(timeoutMs, call.signal, async (signal) => {
-      try {
-        return await unlessAbandoned(act(object, context, signal), signal);
-      } catch (cause) {
-        // Whatever broke first when the time was up, it is the deadline that people should read about.
-        if (!signal.aborted || call.signal?.aborted) throw cause;
-        throw new Error(`the pass took longer than ${timeoutMs / 1000} s`, { cause });
-      }
-    });
-  } catch (error) {
-    if (call.signal?.aborted || error instanceof FencedError) return { kind: "stopped" };
-    await reportFailure(object, error, context, call);
-    return { kind: "failed" };
-  }
+  return await timedPass((signal) => act(object, context, signal), {
+    timeoutMs: context.controller.passTimeoutMs,
+    signal: call.signal,
+    log: context.log.with({ object: keyOf(object.metadata) }),
+    onFailure: (error) => showFailure(object, error, context, call),
+  });
 }
 
 async function act<T extends KubeObject>(object: T, context: PassContext<T>, signal: AbortSignal): Promise<Ending> {
@@ -176,40 +151,17 @@ async function writeStatus<T extends KubeObject>(
   }
 }
 
-async function reportFailure<T extends KubeObject>(
+async function showFailure<T extends KubeObject>(
   object: T,
   error: unknown,
   context: PassContext<T>,
   call: Call,
 ): Promise<void> {
-  const log = context.log.with({ object: keyOf(object.metadata) });
-  // An API server that is away is told by the caches, once; here it would be a line per object and retry.
-  if (isTransient(error)) log.debug("pass failed", { error });
-  else log.warn("pass failed", { error });
   try {
     const outcome = context.controller.onError?.(object, error);
     if (outcome) await conclude(object, outcome, { ...context, kube: context.kube.fencedBy(context.mayWrite) }, call);
   } catch (failure) {
+    const log = context.log.with({ object: keyOf(object.metadata) });
     log.debug("the failure could not be reported", { error: failure });
-  }
-}
-
-function endingOf({ retry, recheckAfterMs }: Outcome): Ending {
-  return retry ? { kind: "retry" } : { kind: "done", recheckAfterMs };
-}
-
-/** A pass that does not heed its signal is left behind: fenced, it can do no harm, and its key is free again. */
-async function unlessAbandoned<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
-  const { promise: abandoned, reject } = Promise.withResolvers<never>();
-  let timer: NodeJS.Timeout | undefined;
-  const onAbort = () => {
-    timer = setTimeout(() => reject(signal.reason), abandonAfterMs);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, abandoned]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -18,6 +18,8 @@ export interface OperatorWishes {
   /** The same again for one that is started anew: it need not wait for its own Lease to run out. */
   readonly replica?: string;
   readonly args?: readonly string[];
+  /** Besides the environment of the tests. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A control plane and operators for one test file, which may break them. */
@@ -43,12 +45,13 @@ export class OwnPlane {
   }
 
   /** With the rights of deploy/rbac.yaml and no others. */
-  async operator({ through, replica = "solo", args = [] }: OperatorWishes = {}): Promise<Operator> {
+  async operator({ through, replica = "solo", args = [], env = {} }: OperatorWishes = {}): Promise<Operator> {
     const number = ++this.#started;
     const operator = await startOperator({
       kubeconfig: through ? this.#kubeconfigThrough(through, number) : this.#kubeconfig,
       logFile: join(this.plane.dir, "logs", `operator-${number}.log`),
       args: [`--replica-id=${replica}`, "--log-level=debug", ...args],
+      env: { ...process.env, ...env },
     });
     this.#ends.push(() => operator.kill());
     return operator;

@@ -119,19 +119,25 @@ export interface Wanted {
   readonly phase?: string;
 }
 
-/** Resolves with the SecretSync once its condition is as wanted, for its present generation. */
-export async function untilCondition(
+/** Any kind that tells by conditions how it stands. */
+export type Reporting = KubeObject & {
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
+};
+
+/** Resolves with the object once its condition is as wanted, for its present generation. */
+export async function untilConditionOf<T extends Reporting>(
   kube: Kube,
-  sync: { readonly metadata: { readonly name: string; readonly generation?: number } },
-  type: "Sync" | "Paused",
+  resource: Resource,
+  object: { readonly metadata: { readonly name: string; readonly generation?: number } },
+  type: string,
   wanted: Wanted,
-): Promise<SecretSync> {
-  const ref = { name: sync.metadata.name };
+): Promise<T> {
+  const ref = { name: object.metadata.name };
   const what = `has ${type} ${JSON.stringify(wanted, (_, value) => (value instanceof RegExp ? String(value) : value))}`;
-  const found = await until<SecretSync>(kube, secretSyncs, ref, what, (seen) => {
+  const found = await until<T>(kube, resource, ref, what, (seen) => {
     const condition = seen && conditionIn(seen, type);
     if (!condition) return false;
-    const generation = Math.max(wanted.generation ?? 0, sync.metadata.generation ?? 0, seen.metadata.generation ?? 0);
+    const generation = Math.max(wanted.generation ?? 0, object.metadata.generation ?? 0, seen.metadata.generation ?? 0);
     return (
       (condition.observedGeneration ?? -1) >= generation &&
       (wanted.status === undefined || condition.status === wanted.status) &&
@@ -140,7 +146,16 @@ export async function untilCondition(
       matches(condition.message, wanted.message)
     );
   });
-  return found as SecretSync;
+  return found as T;
+}
+
+export function untilCondition(
+  kube: Kube,
+  sync: { readonly metadata: { readonly name: string; readonly generation?: number } },
+  type: "Sync" | "Paused",
+  wanted: Wanted,
+): Promise<SecretSync> {
+  return untilConditionOf<SecretSync>(kube, secretSyncs, sync, type, wanted);
 }
 
 function matches(text: string, wanted: string | RegExp | undefined): boolean {
@@ -148,8 +163,8 @@ function matches(text: string, wanted: string | RegExp | undefined): boolean {
   return typeof wanted === "string" ? text === wanted : wanted.test(text);
 }
 
-export function conditionIn(sync: SecretSync, type: string): Condition | undefined {
-  return sync.status?.conditions?.find((condition) => condition.type === type);
+export function conditionIn(object: Reporting, type: string): Condition | undefined {
+  return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
 export function untilSynced(kube: Kube, sync: { readonly metadata: SecretSync["metadata"] }): Promise<SecretSync> {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { fieldManager } from "../../src/api/marks.ts";
 import { secrets } from "../../src/api/objects.ts";
 import type { Kube } from "../../src/kube/client.ts";
 import { createNamespace, testNamespaces, uniqueName } from "../../src/testing/cluster.ts";
-import { at, type SecretSync, secretSync, secretSyncs } from "../../src/testing/objects.ts";
+import { at, encoded, type SecretSync, secretSync, secretSyncs } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { createSecret, deleteSecret, getSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
 import { changeSync, createdSync, createSync } from "../../src/testing/syncs.ts";
@@ -38,6 +39,12 @@ const stories: readonly Story[] = [
   {
     name: "an edited copy is put right",
     meanwhile: ({ kube, copy }) => setValues(kube, copy, { v: "by hand", more: "by hand" }),
+    afterwards: ({ kube, copy }) => untilSecret(kube, copy, { v: "1" }),
+  },
+  {
+    name: "a copy edited under our own name, which its metadata does not tell, is put right",
+    meanwhile: ({ kube, copy }) =>
+      kube.patch(secrets, at(copy), { type: "merge", body: { data: encoded({ v: "by hand" }) } }, { fieldManager }),
     afterwards: ({ kube, copy }) => untilSecret(kube, copy, { v: "1" }),
   },
   {

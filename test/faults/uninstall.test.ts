@@ -8,6 +8,7 @@ import {
   type Resource,
   secrets,
 } from "../../src/api/objects.ts";
+import type { Kube } from "../../src/kube/client.ts";
 import { createNamespace, testNamespaces, uniqueName } from "../../src/testing/cluster.ts";
 import { rarePoll, type SecretSync, secretSync, secretSyncs } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
@@ -17,13 +18,13 @@ import { untilGone, untilSecret } from "../../src/testing/wait.ts";
 
 const own = ownPlane();
 
-const webhooks: Resource = {
+const webhooks: readonly Resource[] = (["Validating", "Mutating"] as const).map((type) => ({
   group: "admissionregistration.k8s.io",
   version: "v1",
-  plural: "validatingwebhookconfigurations",
-  kind: "ValidatingWebhookConfiguration",
+  plural: `${type.toLowerCase()}webhookconfigurations`,
+  kind: `${type}WebhookConfiguration`,
   namespaced: false,
-};
+}));
 const system = "latchkey-system";
 const nothing = { labels: undefined, annotations: undefined, ownerReferences: undefined };
 
@@ -39,12 +40,13 @@ async function prepare(t: TestContext) {
   return { kube, vault, team, syncs: [watching, polling] };
 }
 
+async function webhookNames(kube: Kube): Promise<readonly string[]> {
+  const found = await Promise.all(webhooks.map((kind) => kube.list<KubeObject>(kind)));
+  return found.flat().map(({ metadata }) => metadata.name);
+}
+
 async function assertNothingLeft({ kube, vault, syncs }: Awaited<ReturnType<typeof prepare>>): Promise<void> {
-  const left = await kube.list<KubeObject>(webhooks);
-  assert.deepEqual(
-    left.map(({ metadata }) => metadata.name),
-    [],
-  );
+  assert.deepEqual(await webhookNames(kube), []);
   for (const { metadata } of syncs) {
     const sync = await kube.get<SecretSync>(secretSyncs, metadata);
     assert.deepEqual(sync?.metadata.finalizers ?? [], []);
@@ -61,7 +63,7 @@ test("uninstall refuses beside a running operator, then takes everything back an
   const refused = await own.latchkey("uninstall");
   assert.equal(refused.code, 1, refused.stderr);
   assert.match(refused.stdout, /The operator is running \(solo holds the Lease/);
-  assert.equal((await kube.list(webhooks)).length, 1);
+  assert.ok((await webhookNames(kube)).includes("latchkey-secretsync"));
   assert.equal((await kube.get(secretSyncs, syncs[0]!.metadata))?.metadata.finalizers?.length, 2);
 
   await operator.stop();
@@ -112,6 +114,24 @@ test("uninstall --crds=delete: the SecretSyncs go, and their copies stay as Secr
     assert.deepEqual({ labels, annotations, ownerReferences }, nothing, name);
   }
   assert.deepEqual((await theSecret(kube, `${vault}/db`)).metadata.labels, { mine: "yes" });
+  // For the cleaning up after the test.
+  await own.latchkey("crds", "--apply");
+});
+
+test("uninstall where the CRD is gone: the label goes from the source all the same", async (t) => {
+  const operator = await own.operator();
+  const { kube, team, vault, syncs } = await prepare(t);
+  await operator.stop();
+  for (const { metadata } of syncs) {
+    await kube.patch(secretSyncs, metadata, { type: "merge", body: { metadata: { finalizers: null } } });
+  }
+  await kube.delete(crds, { name: "secretsyncs.package-operator.run" });
+  await untilGone(kube, crds, { name: "secretsyncs.package-operator.run" });
+  const done = await own.latchkey("uninstall");
+  assert.equal(done.code, 0, done.stderr);
+  assert.deepEqual(await webhookNames(kube), []);
+  assert.deepEqual((await theSecret(kube, `${vault}/db`)).metadata.labels, { mine: "yes" });
+  await untilSecret(kube, `${team}/theirs`, { v: "theirs" });
   // For the cleaning up after the test.
   await own.latchkey("crds", "--apply");
 });

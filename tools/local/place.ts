@@ -8,7 +8,7 @@ import { startControlPlane } from "./control-plane.ts";
 import { type KubectlOptions, runKubectl } from "./kubectl.ts";
 import { source } from "./operator.ts";
 import type { Progress } from "./progress.ts";
-import { tourNamespaces, tourSyncs } from "./tour.ts";
+import { tourNamespaces, tourSidecarSet, tourSyncs } from "./tour.ts";
 
 /** A cluster to show Latchkey in. Disposing leaves nothing behind of what was shown. */
 export interface Place extends AsyncDisposable {
@@ -57,6 +57,7 @@ export async function openGivenPlace(path: string, { onProgress, signal }: Openi
 
 /** Before the operator stops: it is the one that takes copies and finalizers away. */
 export async function removeTour(kubectl: KubectlOptions): Promise<void> {
+  await runKubectl(["delete", "sidecarsets.apps.kruise.io", tourSidecarSet, "--ignore-not-found"], kubectl);
   await runKubectl(["delete", "secretsync", ...tourSyncs, "--ignore-not-found", "--timeout=60s"], kubectl);
   await runKubectl(["delete", "namespace", ...tourNamespaces, "--ignore-not-found", "--wait=false"], kubectl);
 }

@@ -6,28 +6,47 @@ const root = join(import.meta.dirname, "..", "..");
 /** What the manifests of examples/tour create; whoever cleans up deletes these. */
 export const tourNamespaces = ["tour-vault", "tour-anna", "tour-bert", "tour-carla"] as const;
 export const tourSyncs = ["tour-db-login", "tour-mail-login"] as const;
+export const tourSidecarSet = "tour-log-shipper";
 
 export interface TourOptions {
   readonly kubectl: Omit<KubectlOptions, "cwd">;
   readonly write: (text: string) => void;
+  /** Whether SidecarSets are Latchkey's here and the API server can ask it about Pods. */
+  readonly hasSidecars: boolean;
 }
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const passwordOf = 'go-template={{.data.password | base64decode}}{{"\\n"}}';
 
 /** Applies examples/tour step by step and shows what really comes of it. Throws when a step does not come out as told. */
-export async function takeTour({ kubectl, write }: TourOptions): Promise<void> {
-  const run = (args: readonly string[]) => runKubectl(args, { ...kubectl, cwd: root });
-  const tell = (...lines: readonly string[]) => write(`\n${lines.join("\n")}\n\n`);
-  const show = async (...args: readonly string[]) => {
-    write(`  $ kubectl ${args.map(quoted).join(" ")}\n`);
-    const ran = await run(args);
-    write(indented(`${ran.stdout}${ran.stderr}`));
-    demand(ran, args);
-  };
-  /** What people would do by looking again. */
-  const until = async (...args: readonly string[]) => demand(await run(["wait", ...args, "--timeout=120s"]), args);
+export async function takeTour({ kubectl, write, hasSidecars }: TourOptions): Promise<void> {
+  const guide = guideFor({ kubectl, write });
+  await showCopies(guide);
+  if (hasSidecars) await showSidecars(guide);
+}
 
+interface Guide {
+  tell(...lines: readonly string[]): void;
+  show(...args: readonly string[]): Promise<void>;
+  /** What people would do by looking again. */
+  until(...args: readonly string[]): Promise<void>;
+}
+
+function guideFor({ kubectl, write }: Pick<TourOptions, "kubectl" | "write">): Guide {
+  const run = (args: readonly string[]) => runKubectl(args, { ...kubectl, cwd: root });
+  return {
+    tell: (...lines) => write(`\n${lines.join("\n")}\n\n`),
+    async show(...args) {
+      write(`  $ kubectl ${args.map(quoted).join(" ")}\n`);
+      const ran = await run(args);
+      write(indented(`${ran.stdout}${ran.stderr}`));
+      demand(ran, args);
+    },
+    until: async (...args) => demand(await run(["wait", ...args, "--timeout=120s"]), args),
+  };
+}
+
+async function showCopies({ tell, show, until }: Guide): Promise<void> {
   tell("1. A Secret is in one namespace and is needed in three others.");
   await show("apply", "-f", "examples/tour/1-source.yaml");
 
@@ -62,6 +81,32 @@ export async function takeTour({ kubectl, write }: TourOptions): Promise<void> {
   tell("5. The first SecretSync is deleted. Its copies go with it, the source stays.");
   await show("delete", "secretsync", "tour-db-login");
   await show("get", "secrets", "-A", "--field-selector=metadata.name=db-login");
+}
+
+const podColumns = "custom-columns=CONTAINERS:.spec.containers[*].name,PULLSECRETS:.spec.imagePullSecrets[*].name";
+
+async function showSidecars({ tell, show, until }: Guide): Promise<void> {
+  tell(
+    "6. A SidecarSet puts a container into Pods of another namespace. Its image needs a pull secret, which is kept in one",
+    "   place: tour-vault.",
+  );
+  await show("apply", "-f", "examples/tour/4-sidecarset.yaml");
+  await until("--for=condition=Accepted", `sidecarset/${tourSidecarSet}`);
+
+  tell("   Carla deploys her shop. Its Pod has the container, names the pull secret, and the copy is there already.");
+  await show("apply", "-f", "examples/tour/5-deployment.yaml");
+  await until("--for=jsonpath={.status.replicas}=1", "deployment/shop", "-n", "tour-carla");
+  await show("get", "pods", "-n", "tour-carla", "-o", podColumns);
+  await show("get", "secret", "tour-vault-registry-login", "-n", "tour-carla");
+  await until("--for=jsonpath={.status.matchedPods}=1", `sidecarset/${tourSidecarSet}`);
+  await show("get", "sidecarset", tourSidecarSet);
+
+  tell("   The credential is revoked: its one Secret is deleted, and 3 seconds later no namespace has a copy.");
+  await show("delete", "secret", "registry-login", "-n", "tour-vault");
+  await until("--for=delete", "secret/tour-vault-registry-login", "-n", "tour-carla");
+  await until("--for=jsonpath={.status.imagePullSecrets[0].state}=SourceMissing", `sidecarset/${tourSidecarSet}`);
+  await show("get", "secrets", "-n", "tour-carla");
+  await show("get", "sidecarset", tourSidecarSet, "-o", "wide");
 }
 
 function demand({ code, stderr }: Ran, args: readonly string[]): void {

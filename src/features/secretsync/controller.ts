@@ -7,6 +7,8 @@ import { ApiError, isTransient } from "../../kube/errors.ts";
 import { span } from "../../kube/trace.ts";
 import { allOf } from "../../replication/all-of.ts";
 import type { CopyResult } from "../../replication/ensure.ts";
+import type { Follows } from "../../replication/follows.ts";
+import { Propagation } from "../../replication/propagation.ts";
 import { releaseAll, releaseUnwanted } from "../../replication/release.ts";
 import type { Copying, Replication } from "../../replication/replication.ts";
 import { isSameContent, type SourceRecord } from "../../replication/source.ts";
@@ -16,12 +18,10 @@ import type { Outcome } from "../../runtime/outcome.ts";
 import type { Precedence } from "./circles.ts";
 import { copyAll, targetsWithoutSource } from "./copies.ts";
 import { FirstSeen } from "./first-seen.ts";
-import type { Follows } from "./follows.ts";
 import { jittered, parseInterval } from "./interval.ts";
 import { countTargets } from "./metrics.ts";
 import { ownerOf } from "./owner.ts";
 import { notReleased, notWithdrawn, type Problem, passFailed, sourceMissing, targetOf } from "./problems.ts";
-import { Propagation } from "./propagation.ts";
 import { findSource, isWatching, labelWatched, withdrawLabels } from "./source.ts";
 import { Standstill } from "./standstill.ts";
 import { announcementsOf, type Findings, pausedStatusOf, statusOf, targetsBefore } from "./status.ts";
@@ -32,8 +32,8 @@ const standstillMs = 2_000;
 
 /** Keeps copies of one Secret in every place a SecretSync names. */
 export function secretSyncController(replication: Replication, follows: Follows): Controller<SecretSync> {
-  const { copies, sources, namespaces } = replication;
-  const propagation = new Propagation(feature);
+  const { copies, sources, namespaces, suspects } = replication;
+  const propagation = new Propagation();
   const firstSeen = new FirstSeen();
   let syncs: WatchCache<SecretSync>;
   const precedence: Precedence = {
@@ -62,7 +62,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
       { cache: copies, wakes: wokenByCopy },
       { cache: namespaces, wakes: ({ key }) => namesBy("namespace", key) },
     ],
-    wakers: [(wake) => follows.onChange(wake), wakeTheRestOfACircle],
+    wakers: [(wake) => follows.onChange(wake), wakeTheRestOfACircle, wakeTheOwnersOfSuspects],
 
     onObjects(objects) {
       syncs = objects;
@@ -89,7 +89,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
         copyAll(sync, source, { syncs, precedence, copying }),
       );
       if (!results) return endWithoutSource(sync, [sourceMissing(sync.spec.src), ...leftovers]);
-      propagation.end(sync.metadata.name, results);
+      propagation.end(sync.metadata.name, feature, results);
       // After the copies: the label is for the next change, and many SecretSyncs may stand in line for one source.
       const problem = await labelWatched(sync, source, pass);
       if (problem?.reason === "SourceNotFound") return endWithoutSource(sync, [problem, ...leftovers]);
@@ -117,7 +117,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
 
     gone(key) {
       follows.set(key, []);
-      propagation.end(key, []);
+      propagation.end(key, feature, []);
     },
   };
 
@@ -144,6 +144,13 @@ export function secretSyncController(replication: Replication, follows: Follows)
     });
   }
 
+  /** Of an edit that no event has told of. */
+  function wakeTheOwnersOfSuspects(wake: (name: string) => void): () => void {
+    return suspects.onFound((key) => {
+      for (const name of wokenByCopy({ key, before: undefined, after: copies.get(key) })) wake(name);
+    });
+  }
+
   function wokenByCopy({ key, before, after }: Change<KubeObject>): readonly string[] {
     const owners = [before, after].flatMap((copy) => copy?.metadata.labels?.[ownerUidLabel] ?? []);
     return [...namesBy("dest", key), ...owners.flatMap((uid) => namesBy("uid", uid))];
@@ -156,7 +163,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
 
   function endPaused(sync: SecretSync): Outcome {
     follows.set(sync.metadata.name, []);
-    propagation.end(sync.metadata.name, []);
+    propagation.end(sync.metadata.name, feature, []);
     return { status: pausedStatusOf(sync) };
   }
 
@@ -164,7 +171,7 @@ export function secretSyncController(replication: Replication, follows: Follows)
     const isForbidden = problems.some(({ reason }) => reason === "SourceForbidden");
     // Without our label it can only be followed by its name.
     follows.set(sync.metadata.name, isWatching(sync) && !isForbidden ? [sync.spec.src] : []);
-    propagation.end(sync.metadata.name, []);
+    propagation.end(sync.metadata.name, feature, []);
     return {
       ...outcomeOf(sync, { targets: targetsWithoutSource(sync, replication), problems }),
       recheckAfterMs: recheckOf(sync, { isSlow: problems.length > 1 || isForbidden }),

@@ -4,8 +4,9 @@ import type { SecretSync } from "../../api/secret-sync.ts";
 import type { WatchCache } from "../../kube/cache.ts";
 import { holderOf } from "../../ownership/holder.ts";
 import { type CopyResult, ensureCopies } from "../../replication/ensure.ts";
-import { type Desired, planCopy } from "../../replication/plan.ts";
+import type { Desired } from "../../replication/plan.ts";
 import type { Copying, Replication } from "../../replication/replication.ts";
+import { isSettled } from "../../replication/settled.ts";
 import { readSource } from "../../replication/source.ts";
 import { closedCircle, type Precedence } from "./circles.ts";
 import { ownerOf, policyOf } from "./owner.ts";
@@ -74,14 +75,9 @@ function settledResultOf(
   desired: Desired,
   { precedence, copying }: Copier,
 ): CopyResult | undefined {
-  const { copies, namespaces, suspects } = copying;
   const reader = closedCircle(sync, target, precedence);
   if (reader) return { target, kind: "collision", holder: `SecretSync/${reader.metadata.name} as its source` };
-  const namespace = namespaces.get(target.namespace);
-  if (!namespace || namespace.metadata.deletionTimestamp) return undefined;
-  if (suspects.has(keyOf(target))) return undefined;
-  const { kind } = planCopy(copies.get(keyOf(target)), desired);
-  return kind === "keep" ? { target, kind: "current", isWritten: false } : undefined;
+  return isSettled(target, desired, copying) ? { target, kind: "current", isWritten: false } : undefined;
 }
 
 /**

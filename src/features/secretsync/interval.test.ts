@@ -2,18 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jittered, parseInterval } from "./interval.ts";
 
-for (const [text, ms] of [
-  ["10s", 10_000],
-  ["15m", 900_000],
-  ["1h30m", 5_400_000],
-  ["10000ms", 10_000],
-  ["1h30m15s500ms", 5_415_500],
-  ["0h10s", 10_000],
-] as const) {
-  test(`parseInterval: ${text}`, () => assert.equal(parseInterval(text), ms));
-}
-
-test("parseInterval: nonsense throws", () => assert.throws(() => parseInterval("soon"), /is not an interval/));
+test("parseInterval: a duration that takes time", () => {
+  assert.equal(parseInterval("1h30m"), 5_400_000);
+  assert.throws(() => parseInterval("0s"), /is not an interval/);
+  assert.throws(() => parseInterval("soon"), /is not a duration/);
+});
 
 test("an interval is stretched by up to 5 %", () => {
   assert.equal(

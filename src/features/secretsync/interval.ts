@@ -1,13 +1,10 @@
-const unitMs = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+import { parseDuration } from "../../kube/duration.ts";
 
 /** `1h30m` in milliseconds; the CRD has checked the form. */
 export function parseInterval(text: string): number {
-  let sum = 0;
-  for (const [, digits, unit] of text.matchAll(/(\d+)(h|ms|m|s)/g)) {
-    sum += Number(digits) * unitMs[unit as keyof typeof unitMs];
-  }
-  if (sum <= 0) throw new Error(`${JSON.stringify(text)} is not an interval`);
-  return sum;
+  const ms = parseDuration(text);
+  if (ms <= 0) throw new Error(`${JSON.stringify(text)} is not an interval`);
+  return ms;
 }
 
 /** Up to 5 % longer, so that many SecretSyncs do not read in step. */

@@ -2,6 +2,7 @@ import { keyOf, type NamespacedRef } from "../../api/objects.ts";
 import type { TargetState } from "../../api/secret-sync.ts";
 import { type ApiError, missingVerbOf } from "../../kube/errors.ts";
 import type { CopyResult } from "../../replication/ensure.ts";
+import { cut } from "../../runtime/cut.ts";
 
 /** Reasons of `Sync=False`, the gravest first. */
 export const gravity = [
@@ -40,26 +41,26 @@ export const sourceUnsupported = (source: NamespacedRef): Problem => ({
 
 export function sourceForbidden(source: NamespacedRef, verb: "get" | "patch", error: unknown): Problem {
   const missing = missingVerbOf(error);
-  const words = cut(error instanceof Error ? error.message : String(error));
+  const words = cut(error instanceof Error ? error.message : String(error), 512);
   const lack = missing ? `the operator lacks the verb ${missing.verb} on ${missing.resource}` : words;
   return { reason: "SourceForbidden", message: `cannot ${verb} Secret ${keyOf(source)}: ${lack}` };
 }
 
 export const passFailed = (error: unknown): Problem => ({
   reason: "Progressing",
-  message: cut(error instanceof Error ? error.message : String(error)),
+  message: cut(error instanceof Error ? error.message : String(error), 512),
 });
 
 /** A copy that should go and cannot. */
 export const notReleased = (error: ApiError): Problem => ({
   reason: "DestinationRefused",
-  message: `a copy that is no longer wanted cannot be removed: ${cut(error.message)}`,
+  message: `a copy that is no longer wanted cannot be removed: ${cut(error.message, 512)}`,
 });
 
 /** A source that is no longer ours and keeps our label. */
 export const notWithdrawn = (error: ApiError): Problem => ({
   reason: "SourceForbidden",
-  message: `the label cannot be taken off a former source: ${cut(error.message)}`,
+  message: `the label cannot be taken off a former source: ${cut(error.message, 512)}`,
 });
 
 export function targetOf({ target, ...result }: CopyResult): Target {
@@ -74,17 +75,15 @@ export function targetOf({ target, ...result }: CopyResult): Target {
     case "namespace-terminating":
       return { namespace, name, state: "NamespaceTerminating", message: `namespace ${namespace} is being terminated` };
     case "refused":
-      return { namespace, name, state: "Refused", message: cut(result.message) };
+      return { namespace, name, state: "Refused", message: cut(result.message, 512) };
     case "leaving":
       return { namespace, name, state: "Pending", message: "the Secret there is being deleted" };
     case "unfinished":
-      return { namespace, name, state: "Pending", message: cut(result.message) };
+      return { namespace, name, state: "Pending", message: cut(result.message, 512) };
   }
 }
 
 /** Others may be verbose; thirty-two of them must fit into one condition. */
-const cut = (words: string): string => (words.length > 512 ? `${words.slice(0, 511)}…` : words);
-
 const reasonOf: Record<Exclude<TargetState, "Synced">, Reason> = {
   Conflict: "Conflict",
   Refused: "DestinationRefused",

@@ -41,7 +41,7 @@ export async function findSource(
 export async function labelWatched(sync: SecretSync, source: Source, pass: Pass): Promise<Problem | undefined> {
   if (!isWatching(sync)) return undefined;
   try {
-    await labelSource(pass.kube, source, sync.metadata.uid, pass);
+    await labelSource(pass.kube, source, sourceManagerOf(sync.metadata.uid), pass);
     return undefined;
   } catch (error) {
     if (isGoneOrReplaced(error)) return sourceMissing(sync.spec.src);
@@ -53,13 +53,14 @@ export async function labelWatched(sync: SecretSync, source: Source, pass: Pass)
 /** Takes this SecretSync's label off every source that is not its own any more; while deleting, off all. */
 export async function withdrawLabels({ sources }: Replication, sync: SecretSync, pass: Pass): Promise<void> {
   const { uid, deletionTimestamp } = sync.metadata;
-  const labelled = sources.by("manager", sourceManagerOf(uid)).map(({ metadata }) => keyOf(metadata));
+  const manager = sourceManagerOf(uid);
+  const labelled = sources.by("manager", manager).map(({ metadata }) => keyOf(metadata));
   // The cache may not have seen the label yet that a pass has just put there; the status knows which source that was.
   const told = sync.status?.source ?? keyOf(sync.spec.src);
   const former = new Set([...labelled, told, keyOf(sync.spec.src)]);
   if (!deletionTimestamp) former.delete(keyOf(sync.spec.src));
   for (const key of former) {
     const { namespace = "", name } = refOfKey(key);
-    await unlabelSource(pass.kube, { namespace, name }, uid, pass);
+    await unlabelSource(pass.kube, { namespace, name }, manager, pass);
   }
 }

@@ -7,7 +7,7 @@ import { isReason } from "../../kube/errors.ts";
 import { labelManagersOf } from "../../replication/managed-keys.ts";
 import { releaseAll } from "../../replication/release.ts";
 import { unlabelSource } from "../../replication/source.ts";
-import { CopyWriter } from "../../replication/writes.ts";
+import { CopyWriter, noCache } from "../../replication/writes.ts";
 import type { UninstallOptions } from "../feature.ts";
 import { ownerOf } from "./owner.ts";
 
@@ -20,8 +20,8 @@ export async function uninstall(kube: Kube, options: UninstallOptions): Promise<
   for (const { metadata } of await kube.listMetadata(secrets, { labelSelector: `${sourceLabel}=true` }, { signal })) {
     if (await unlabel(kube, metadata, { signal })) lines.push(`label removed from Secret ${keyOf(metadata)}`);
   }
-  const syncs = await kube.list<SecretSync>(secretSyncs, {}, { signal });
-  for (const sync of syncs) {
+  const isServed = await kube.serves(secretSyncs, { signal });
+  for (const sync of isServed ? await kube.list<SecretSync>(secretSyncs, {}, { signal }) : []) {
     lines.push(...(await letGo(kube, sync, options)));
     if (await releaseFinalizers(kube, sync, { signal }))
       lines.push(`finalizers removed from SecretSync ${sync.metadata.name}`);
@@ -33,13 +33,12 @@ async function unlabel(kube: Kube, metadata: KubeObject["metadata"], call: Call)
   const prefix = sourceManagerOf("");
   const managers = labelManagersOf(metadata.managedFields, sourceLabel).filter((name) => name.startsWith(prefix));
   const { namespace = "", name } = metadata;
-  for (const manager of managers) await unlabelSource(kube, { namespace, name }, manager.slice(prefix.length), call);
+  for (const manager of managers) await unlabelSource(kube, { namespace, name }, manager, call);
   return managers.length > 0;
 }
 
 async function letGo(kube: Kube, sync: SecretSync, { copies, signal }: UninstallOptions): Promise<readonly string[]> {
   if (copies === "keep") return [];
-  const noCache = { writing: <R>(_key: string, write: () => Promise<R>) => write() };
   const writer = new CopyWriter({ kube, copies: noCache, feature: "secretsync", asker: sync.metadata.uid, signal });
   const occasion = copies === "delete" ? "owner-leaves" : "owner-orphans";
   const count = await releaseAll(ownerOf(sync), occasion, { kube, writer, signal });

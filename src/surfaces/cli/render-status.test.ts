@@ -16,7 +16,9 @@ const report = {
       ],
     },
   ],
-  webhooks: [{ name: "latchkey-secretsync", leadsTo: "https://127.0.0.1:9443/validate/secretsyncs" }],
+  webhooks: [
+    { name: "latchkey-secretsync", kind: "validating", leadsTo: "https://127.0.0.1:9443/validate/secretsyncs" },
+  ],
   problems: [{ object: "SecretSync/one", reason: "Conflict", message: "team-a/db is held by an unmanaged Secret" }],
 };
 
@@ -30,8 +32,8 @@ LEADER     a, renewed 2026-01-01T00:00:00.000000Z
 FEATURE     MODE     KIND                              CRD       COUNTS
 secretsync  instead  secretsyncs.package-operator.run  stand-in  2 SecretSyncs, 5 copies
 
-WEBHOOK              LEADS TO
-latchkey-secretsync  https://127.0.0.1:9443/validate/secretsyncs
+WEBHOOK              KIND        LEADS TO
+latchkey-secretsync  validating  https://127.0.0.1:9443/validate/secretsyncs
 
 PROBLEM         REASON    MESSAGE
 SecretSync/one  Conflict  team-a/db is held by an unmanaged Secret

@@ -24,8 +24,8 @@ export function renderStatus(report: StatusReport): string {
     ),
     webhooks.length > 0
       ? renderTable(
-          ["WEBHOOK", "LEADS TO"],
-          webhooks.map(({ name, leadsTo }) => [name, leadsTo]),
+          ["WEBHOOK", "KIND", "LEADS TO"],
+          webhooks.map(({ name, kind, leadsTo }) => [name, kind, leadsTo]),
         )
       : "No webhooks are registered.\n",
     problems.length > 0

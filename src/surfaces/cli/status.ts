@@ -10,7 +10,7 @@ export interface StatusReport {
   readonly server: string;
   readonly operator: OperatorStatus;
   readonly features: readonly FeatureStatus[];
-  readonly webhooks: readonly { readonly name: string; readonly leadsTo: string }[];
+  readonly webhooks: readonly { readonly name: string; readonly kind: string; readonly leadsTo: string }[];
   readonly problems: readonly Problem[];
 }
 

@@ -4,6 +4,7 @@ import { crdNameOf, crds, keyOf, leases, type NamespacedRef, type Resource, secr
 import type { FeatureEntry } from "../../features/feature.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { getCrdState } from "../../kube/crd-state.ts";
+import type { Owner } from "../../ownership/holder.ts";
 import { fingerprintKeySecret } from "../../replication/fingerprint.ts";
 import { type Lease, leaseName, renewDeadlineMs } from "../../runtime/lease-move.ts";
 
@@ -11,6 +12,7 @@ interface UninstallPlan {
   readonly kube: Kube;
   readonly namespace: string;
   readonly entries: readonly FeatureEntry[];
+  readonly installation: Owner;
   readonly copies: "keep" | "delete";
   readonly crds: "keep" | "delete";
   /** Name of the Secret with the certificates of the webhook server. */
@@ -28,7 +30,7 @@ export async function uninstall(plan: UninstallPlan, call: Call): Promise<number
     write(`The operator is running (${holder} holds the Lease ${keyOf(lease)}). Stop it first, all replicas.\n`);
     return 1;
   }
-  for (const name of await plan.removeWebhooks(kube, call)) write(`webhook configuration ${name} deleted\n`);
+  for (const configuration of await plan.removeWebhooks(kube, call)) write(`${configuration} deleted\n`);
   for (const entry of entries) await uninstallFeature(plan, entry, call);
   await removeOwn(plan, secrets, plan.certificateSecret, call);
   // While copies name an owner that is still there, an operator installed again must know their fingerprints.
@@ -38,20 +40,19 @@ export async function uninstall(plan: UninstallPlan, call: Call): Promise<number
 }
 
 async function uninstallFeature(plan: UninstallPlan, entry: FeatureEntry, call: Call): Promise<void> {
-  const { kube, write } = plan;
+  const { kube, installation, write } = plan;
   // With their owners gone, the garbage collector would take copies that still name them.
   const copies = plan.crds === "delete" && plan.copies === "keep" ? "orphan" : plan.copies;
-  const states = await Promise.all(
-    entry.kinds.map(async (kind) => ({ kind, crd: await getCrdState(kube, kind, call) })),
-  );
-  if (states.every(({ crd }) => crd === "absent")) return;
   const module = await entry.load();
-  for (const line of await module.uninstall(kube, { copies, ...call })) write(`${line}\n`);
+  // Also when the kinds are gone: what was left on other objects did not go with them.
+  for (const line of await module.uninstall(kube, { copies, installation, ...call })) write(`${line}\n`);
   if (plan.crds === "keep") return;
-  for (const { kind, crd } of states) {
+  for (const kind of entry.kinds) {
     // Only what we installed ourselves: deleting a CRD deletes all its objects.
-    if (crd !== "stand-in" || !(await kube.delete(crds, { name: crdNameOf(kind) }, call))) continue;
-    write(`CustomResourceDefinition ${crdNameOf(kind)} deleted\n`);
+    if ((await getCrdState(kube, kind, call)) !== "stand-in") continue;
+    if (await kube.delete(crds, { name: crdNameOf(kind) }, call)) {
+      write(`CustomResourceDefinition ${crdNameOf(kind)} deleted\n`);
+    }
   }
 }
 

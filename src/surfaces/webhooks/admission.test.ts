@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { Verdict } from "../../runtime/admission.ts";
 import { MalformedReviewError, parseReview, responseOf } from "./admission.ts";
 
 const request = {
@@ -66,20 +67,36 @@ test("garbage is refused with words that quote none of it", () => {
   );
 });
 
-test("an answer carries code, reason and message only when it denies", () => {
-  assert.deepEqual(responseOf("1", { allowed: true }), {
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    response: { uid: "1", allowed: true },
+const patch = [{ op: "add", path: "/metadata/labels", value: { who: "ä" } }] as const;
+const patched = { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") };
+const forbidden = { code: 403, reason: "Forbidden", message: "no" };
+const verdicts: readonly { readonly name: string; readonly verdict: Verdict; readonly response: object }[] = [
+  { name: "allowed", verdict: { allowed: true }, response: { allowed: true } },
+  {
+    name: "allowed with warnings",
+    verdict: { allowed: true, warnings: ["careful"] },
+    response: { allowed: true, warnings: ["careful"] },
+  },
+  { name: "no warnings after all", verdict: { allowed: true, warnings: [] }, response: { allowed: true } },
+  { name: "changed", verdict: { allowed: true, patch }, response: { allowed: true, ...patched } },
+  { name: "nothing to change", verdict: { allowed: true, patch: [] }, response: { allowed: true } },
+  {
+    name: "changed with warnings",
+    verdict: { allowed: true, warnings: ["careful"], patch },
+    response: { allowed: true, warnings: ["careful"], ...patched },
+  },
+  {
+    name: "denied",
+    verdict: { allowed: false, code: 403, message: "no", warnings: ["careful"] },
+    response: { allowed: false, status: forbidden, warnings: ["careful"] },
+  },
+];
+for (const { name, verdict, response } of verdicts) {
+  test(`responseOf: ${name}`, () => {
+    assert.deepEqual(responseOf("1", verdict), {
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      response: { uid: "1", ...response },
+    });
   });
-  assert.deepEqual(responseOf("1", { allowed: false, code: 403, message: "no", warnings: ["careful"] }), {
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    response: {
-      uid: "1",
-      allowed: false,
-      status: { code: 403, reason: "Forbidden", message: "no" },
-      warnings: ["careful"],
-    },
-  });
-});
+}

@@ -1,4 +1,5 @@
 import type { User } from "../../kube/access-review.ts";
+import type { JsonPatchOp } from "../../kube/client.ts";
 import { isRecord, stringOf } from "../../kube/json.ts";
 import type { Review, Verdict } from "../../runtime/admission.ts";
 
@@ -42,8 +43,15 @@ export function responseOf(uid: string, verdict: Verdict): object {
       allowed,
       ...(!allowed && { status: { code: verdict.code, reason: reasons[verdict.code], message: verdict.message } }),
       ...(warnings && warnings.length > 0 && { warnings }),
+      ...(allowed && patchOf(verdict.patch)),
     },
   };
+}
+
+/** An empty patch is none: the API server would take the object apart and put it together again. */
+function patchOf(patch: readonly JsonPatchOp[] = []): object {
+  if (patch.length === 0) return {};
+  return { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch), "utf8").toString("base64") };
 }
 
 function operationOf(operation: unknown): Review["operation"] {

@@ -9,7 +9,7 @@ import { isGoneOrReplaced, isReason } from "../../kube/errors.ts";
 import type { Log } from "../../kube/log.ts";
 import { issueCa, issueLeaf, type KeyPair } from "../../kube/x509.ts";
 import { withoutQuotes } from "../../replication/redact.ts";
-import { Alarm } from "./alarm.ts";
+import { Alarm, repeat } from "../../runtime/alarm.ts";
 import {
   type CertificatePlan,
   type CertificateRecord,
@@ -97,17 +97,12 @@ export class Certificates implements AsyncDisposable {
     });
     watch.subscribe(() => this.#alarm.ring());
     watch.start();
-    let isFailing = false;
-    while (!signal.aborted) {
-      try {
-        await this.ensure({ signal });
-        isFailing = false;
-      } catch (error) {
-        if (!signal.aborted && !isFailing) log.warn("could not look after the admission certificates", { error });
-        isFailing = true;
-      }
-      await this.#alarm.wait(recheckMs, { signal });
-    }
+    await repeat(async () => void (await this.ensure({ signal })), {
+      alarm: this.#alarm,
+      everyMs: recheckMs,
+      signal,
+      onFailure: (error) => log.warn("could not look after the admission certificates", { error }),
+    });
   }
 
   /** Undefined when another replica was faster. */

@@ -15,3 +15,10 @@ export const reviewsTotal = new Counter({
   labelNames: ["hook", "result"],
   registers: [registry],
 });
+
+export const reviewApiCalls = new Counter({
+  name: "latchkey_webhook_api_calls_total",
+  help: "Requests to the API server that admission reviews waited for.",
+  labelNames: ["hook"],
+  registers: [registry],
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ValidatingHook } from "../../runtime/admission.ts";
+import type { Hook } from "../../runtime/admission.ts";
 import {
   configurationOf,
   isRegistered,
@@ -13,7 +13,8 @@ import {
   type WebhookConfiguration,
 } from "./registration-plan.ts";
 
-const hook: ValidatingHook = {
+const hook: Hook = {
+  kind: "validating",
   name: "secretsyncs.latchkey.dev",
   path: "/validate/secretsyncs",
   configuration: "latchkey-secretsync",
@@ -26,6 +27,7 @@ const hook: ValidatingHook = {
   },
   operations: ["CREATE", "UPDATE"],
   failurePolicy: "Fail",
+  sideEffects: "None",
   matchConditions: [{ name: "adds", expression: "true" }],
   review: async () => ({ allowed: true }),
 };
@@ -39,13 +41,17 @@ function stored(reach: Parameters<typeof configurationOf>[1], ca = "PEM"): Webho
   return { metadata: filled, ...(webhooks && { webhooks }) };
 }
 
-test("hooks of one configuration are one registration", () => {
+test("hooks of one kind and configuration are one registration", () => {
   const other = { ...hook, name: "b", configuration: "latchkey-sidecars" };
-  const names = registrationsOf([hook, other, { ...hook, name: "c" }]).map(({ name, hooks }) => [name, hooks.length]);
-  assert.deepEqual(names, [
-    ["latchkey-secretsync", 2],
-    ["latchkey-sidecars", 1],
-  ]);
+  const hooks = [hook, other, { ...hook, name: "c" }, { ...other, kind: "mutating" as const, name: "d" }];
+  assert.deepEqual(
+    registrationsOf(hooks).map(({ kind, name, hooks: own }) => [kind, name, own.map((each) => each.name).join()]),
+    [
+      ["validating", "latchkey-secretsync", "secretsyncs.latchkey.dev,c"],
+      ["validating", "latchkey-sidecars", "b"],
+      ["mutating", "latchkey-sidecars", "d"],
+    ],
+  );
 });
 
 test("outside a cluster the configuration names the URL", () => {
@@ -73,6 +79,35 @@ test("outside a cluster the configuration names the URL", () => {
     },
   ]);
 });
+
+const notOptedOut = { matchExpressions: [{ key: "latchkey.dev/inject", operator: "NotIn", values: ["false"] }] };
+const particulars: readonly { name: string; changed: Partial<Hook>; entry: object }[] = [
+  { name: "a validating hook", changed: {}, entry: { sideEffects: "None", namespaceSelector: {} } },
+  {
+    name: "a mutating hook is asked again after later changes",
+    changed: { kind: "mutating" },
+    entry: { sideEffects: "None", namespaceSelector: {}, reinvocationPolicy: "IfNeeded" },
+  },
+  {
+    name: "side effects",
+    changed: { sideEffects: "NoneOnDryRun" },
+    entry: { sideEffects: "NoneOnDryRun", namespaceSelector: {} },
+  },
+  {
+    name: "some namespaces only",
+    changed: { namespaceSelector: notOptedOut },
+    entry: { sideEffects: "None", namespaceSelector: notOptedOut },
+  },
+];
+for (const { name, changed, entry } of particulars) {
+  test(`what a hook says about itself is registered: ${name}`, () => {
+    const [own] = registrationsOf([{ ...hook, ...changed }]);
+    const [written] = configurationOf(own as Registration, mine, "PEM").webhooks ?? [];
+    const { sideEffects, namespaceSelector, reinvocationPolicy } = written ?? {};
+    const said = { sideEffects, namespaceSelector, ...(reinvocationPolicy && { reinvocationPolicy }) };
+    assert.deepEqual(said, entry);
+  });
+}
 
 test("in a cluster it names the Service", () => {
   const [entry] = configurationOf(registration, { kind: "service", namespace: "ns" }, "PEM").webhooks ?? [];

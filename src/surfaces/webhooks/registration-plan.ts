@@ -1,15 +1,23 @@
 import { isDeepStrictEqual } from "node:util";
 import { managedByLabel, managedByValue } from "../../api/marks.ts";
 import type { Draft, KubeObject, Resource } from "../../api/objects.ts";
-import type { ValidatingHook } from "../../runtime/admission.ts";
+import type { Hook } from "../../runtime/admission.ts";
 
-export const validatingWebhookConfigurations: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  plural: "validatingwebhookconfigurations",
-  kind: "ValidatingWebhookConfiguration",
-  namespaced: false,
+/** Kinds of objects in which hooks are registered. */
+export const webhookConfigurations: Readonly<Record<Hook["kind"], Resource>> = {
+  validating: configurations("Validating"),
+  mutating: configurations("Mutating"),
 };
+
+function configurations(type: "Validating" | "Mutating"): Resource {
+  return {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    plural: `${type.toLowerCase()}webhookconfigurations`,
+    kind: `${type}WebhookConfiguration`,
+    namespaced: false,
+  };
+}
 
 /** The Service of the deployment that leads to the webhook server, on port 443. */
 export const admissionServiceName = "latchkey-admission";
@@ -27,6 +35,7 @@ interface WebhookEntry {
   readonly namespaceSelector?: object;
   readonly objectSelector?: object;
   readonly rules?: readonly object[];
+  readonly reinvocationPolicy?: string;
   readonly sideEffects?: string;
   readonly timeoutSeconds?: number;
   readonly matchConditions?: readonly object[];
@@ -50,14 +59,17 @@ export type Reach =
 
 /** One webhook configuration object as it should be. */
 export interface Registration {
-  readonly resource: Resource;
+  readonly kind: Hook["kind"];
   readonly name: string;
-  readonly hooks: readonly ValidatingHook[];
+  readonly hooks: readonly Hook[];
 }
 
-export function registrationsOf(hooks: readonly ValidatingHook[]): readonly Registration[] {
-  const byName = Map.groupBy(hooks, (hook) => hook.configuration);
-  return [...byName].map(([name, own]) => ({ resource: validatingWebhookConfigurations, name, hooks: own }));
+export function registrationsOf(hooks: readonly Hook[]): readonly Registration[] {
+  const byKind = Map.groupBy(hooks, ({ kind }) => kind);
+  return [...byKind].flatMap(([kind, ofKind]) => {
+    const byName = Map.groupBy(ofKind, ({ configuration }) => configuration);
+    return [...byName].map(([name, own]) => ({ kind, name, hooks: own }));
+  });
 }
 
 /** Every field is written out, those the API server would default too: then what is stored can be compared as it is. */
@@ -75,7 +87,7 @@ export function configurationOf(
       clientConfig: { ...addressOf(reach, hook.path), caBundle },
       failurePolicy: hook.failurePolicy,
       matchPolicy: "Equivalent",
-      namespaceSelector: {},
+      namespaceSelector: hook.namespaceSelector ?? {},
       objectSelector: {},
       rules: [
         {
@@ -86,8 +98,9 @@ export function configurationOf(
           scope: "*",
         },
       ],
-      sideEffects: "None",
+      sideEffects: hook.sideEffects,
       timeoutSeconds: 3,
+      ...(hook.kind === "mutating" && { reinvocationPolicy: "IfNeeded" }),
       ...(hook.matchConditions && hook.matchConditions.length > 0 && { matchConditions: hook.matchConditions }),
     })),
   };

@@ -1,7 +1,7 @@
 import type { Call, Kube } from "../../kube/client.ts";
 import type { Log } from "../../kube/log.ts";
 import { localUrlOf } from "../../runtime/address.ts";
-import type { ValidatingHook } from "../../runtime/admission.ts";
+import type { Hook } from "../../runtime/admission.ts";
 import type { Check } from "../../runtime/health.ts";
 import type { Election } from "../../runtime/lease.ts";
 import { hostOf } from "./certificate-plan.ts";
@@ -33,7 +33,7 @@ interface Webhooks extends AsyncDisposable {
 }
 
 /** Everything about admission: certificates, the server, and its registration once there is someone to register. */
-export async function serveWebhooks(hooks: readonly ValidatingHook[], options: ServeOptions): Promise<Webhooks> {
+export async function serveWebhooks(hooks: readonly Hook[], options: ServeOptions): Promise<Webhooks> {
   const { kube, config, known, election, log, signal } = options;
   const certificates = new Certificates({ kube, namespace: config.namespace, hosts: hostsOf(config), log });
   const { leaf } = await certificates.ensure({ signal });

@@ -4,6 +4,8 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import { before, type TestContext, test } from "node:test";
 import { createLog } from "../../kube/log.ts";
 import { issueCa, issueLeaf, type KeyPair } from "../../kube/x509.ts";
+import { countReviewCall } from "./api-calls.ts";
+import { reviewApiCalls } from "./metrics.ts";
 import { probe } from "./probe.ts";
 import { type ServedHook, WebhookServer } from "./server.ts";
 
@@ -66,6 +68,39 @@ test("a hook's verdict is the answer", async (t) => {
     allowed: false,
     status: { code: 403, reason: "Forbidden", message: "not bob" },
   });
+});
+
+test("what a hook changes is in the answer", async (t) => {
+  const patch = [{ op: "add", path: "/metadata/labels/a", value: "b" }] as const;
+  const { url } = await serve(t, [{ review: async () => ({ allowed: true, patch }) }]);
+  const answer = answerOf((await send(`${url}/h`, review())).text);
+  assert.equal(answer.patchType, "JSONPatch");
+  assert.deepEqual(JSON.parse(Buffer.from(answer.patch, "base64").toString("utf8")), patch);
+});
+
+async function callsOf(hook: string): Promise<number> {
+  const { values } = await reviewApiCalls.get();
+  return values.find(({ labels }) => labels.hook === hook)?.value ?? 0;
+}
+
+test("requests are counted for the review that waits for them, and for no other", async (t) => {
+  const goOn = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<void>();
+  const asking = (calls: number) => async () => {
+    await Promise.all(Array.from({ length: calls }, async () => countReviewCall()));
+    // Nobody waits for this one: it is made when the review is long over.
+    void goOn.promise.then(countReviewCall).then(late.resolve);
+    return { allowed: true } as const;
+  };
+  const { url } = await serve(t, [
+    { name: "asks-much", path: "/much", review: asking(3) },
+    { name: "asks-nothing", path: "/nothing", review: asking(0) },
+  ]);
+  await Promise.all(["much", "nothing", "much"].map((path) => send(`${url}/${path}`, review())));
+  countReviewCall();
+  goOn.resolve();
+  await late.promise;
+  assert.deepEqual([await callsOf("asks-much"), await callsOf("asks-nothing")], [6, 0]);
 });
 
 test("a Fail hook that throws denies and says why", async (t) => {

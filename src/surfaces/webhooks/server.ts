@@ -5,12 +5,13 @@ import type { AddressInfo } from "node:net";
 import { describeError, type Log } from "../../kube/log.ts";
 import type { KeyPair } from "../../kube/x509.ts";
 import { parseAddress } from "../../runtime/address.ts";
-import type { Review, ValidatingHook, Verdict } from "../../runtime/admission.ts";
+import type { Hook, Review, Verdict } from "../../runtime/admission.ts";
 import { MalformedReviewError, parseReview, responseOf } from "./admission.ts";
+import { countingApiCalls } from "./api-calls.ts";
 import { reviewSeconds, reviewsTotal } from "./metrics.ts";
 
 /** The part of a hook that the server needs; registering it is another matter. */
-export type ServedHook = Pick<ValidatingHook, "name" | "path" | "failurePolicy" | "review">;
+export type ServedHook = Pick<Hook, "name" | "path" | "failurePolicy" | "review">;
 
 /** An object is at most 3 MiB on its way in, and a review of an update carries two. */
 const maxBodyBytes = 8 * 1024 * 1024;
@@ -110,7 +111,7 @@ interface ReviewCall {
 /** A handler that throws must not decide by accident: a Fail hook denies and says why, an Ignore hook allows with a warning. */
 async function judge(hook: ServedHook, review: Review, log: Log, call: ReviewCall): Promise<Verdict> {
   try {
-    const verdict = await hook.review(review, call);
+    const verdict = await countingApiCalls(hook.name, () => hook.review(review, call));
     reviewsTotal.inc({ hook: hook.name, result: verdict.allowed ? "allowed" : "denied" });
     return verdict;
   } catch (error) {

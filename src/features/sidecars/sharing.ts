@@ -1,0 +1,17 @@
+const maxKept = 256;
+const maxLength = 4_096;
+
+/** Pods of one kind say the same: what equal texts mean is worked out and kept once, for the latest and shorter ones. */
+export function sharing<T>(read: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    if (text.length > maxLength) return read(text);
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const meaning = read(text);
+    const [oldest] = known.keys();
+    if (known.size >= maxKept && oldest !== undefined) known.delete(oldest);
+    known.set(text, meaning);
+    return meaning;
+  };
+}

@@ -1,0 +1,112 @@
+import { isTransient } from "../kube/errors.ts";
+import type { CopyResult } from "../replication/ensure.ts";
+import type { Outcome } from "../runtime/outcome.ts";
+import { collect } from "./collect.ts";
+import { decide } from "./decide.ts";
+import { type Found, findSource, unreadable } from "./find.ts";
+import { followSource, unfollowSource } from "./follow.ts";
+import { isReady } from "./ground.ts";
+import { copiesOf } from "./ours.ts";
+import { revoke } from "./remove.ts";
+import type { Report } from "./report.ts";
+import { serve } from "./serve.ts";
+import type { SourcePass } from "./source-pass.ts";
+import { reading } from "./troubles.ts";
+
+/** Failures to read a source in a row. */
+const patience = 3;
+
+type Ending = Pick<Outcome, "recheckAfterMs" | "retry">;
+
+interface Done {
+  readonly places?: Report["places"];
+  readonly results?: readonly CopyResult[];
+  /** Copies that were told of are gone. */
+  readonly isRevoked?: boolean;
+  readonly recheckAfterMs?: number | undefined;
+}
+
+/** Refusals of earlier passes that are due are tried again by this one, or dropped. */
+export async function passOver(at: SourcePass): Promise<Ending> {
+  const { troubles, key } = at;
+  const due = troubles.dueOf(key);
+  const { recheckAfterMs, retry } = await actOn(at);
+  troubles.dropUntried(key, due);
+  return { recheckAfterMs: earliest(recheckAfterMs, troubles.nextDueMs(key)), retry };
+}
+
+/** Finds the source, decides what becomes of its copies, does it, and follows the source for the next time. */
+async function actOn(at: SourcePass): Promise<Ending> {
+  if (isNobodys(at)) return leave(at);
+
+  const found = await find(at);
+  noteReading(found, at);
+  const { places = new Map(), results = [], isRevoked = false, recheckAfterMs } = await dealWith(found, at);
+  at.propagation.end(at.key, at.askers.featureOf(at.key), results);
+  if (isNobodys(at)) return leave(at);
+
+  const isNews = at.memory.reports.set(at.key, { state: found.state, places });
+  if (isNews || isRevoked) at.askers.tell(at.key);
+  await followSource(found, at);
+  const isUnfinished = results.some(({ kind }) => kind === "unfinished");
+  return { recheckAfterMs, retry: found.isFailure || isUnfinished || hasComeMeanwhile(places, at) };
+}
+
+/** The first failures to read a source are only tried again; one that goes on is told of. */
+async function find(at: SourcePass): Promise<Found> {
+  const { source, key, replication, kube, memory } = at;
+  try {
+    const found = await findSource(source, replication, kube, at);
+    memory.countReading(key, false);
+    return found;
+  } catch (error) {
+    if (!(error instanceof Error && isTransient(error)) || memory.countReading(key, true) < patience) throw error;
+    return { ...unreadable(error), isFailure: true };
+  }
+}
+
+async function dealWith(found: Found, at: SourcePass): Promise<Done> {
+  const { source, key, askers, memory } = at;
+  const { state, record } = found;
+  const missingForMs = memory.missingForMs(key, state.kind === "missing");
+  const hasCopies = copiesOf(source, at).length > 0;
+  const decision = decide({ state, isListed: askers.lists(key), hasCopies, missingForMs });
+  switch (decision.kind) {
+    case "serve": {
+      const wanted = askers.wanted(key);
+      const served = await serve(record!, wanted, at);
+      return { ...served, recheckAfterMs: await collect(wanted, at) };
+    }
+    case "collect":
+      return { recheckAfterMs: await collect(askers.wanted(key), at) };
+    case "wait":
+      return { recheckAfterMs: decision.forMs };
+    case "revoke":
+      await revoke(at);
+      return { isRevoked: hasCopies };
+  }
+}
+
+/** A namespace that comes wakes those who are known to wait for it, and this pass was not until now. */
+const hasComeMeanwhile = (places: Report["places"], at: SourcePass): boolean =>
+  places.entries().some(([namespace, { kind }]) => kind === "pending" && isReady(namespace, at));
+
+/** Not listed any more, and the last copy is gone. */
+const isNobodys = (at: SourcePass): boolean => !at.askers.lists(at.key) && copiesOf(at.source, at).length === 0;
+
+async function leave(at: SourcePass): Promise<Ending> {
+  at.propagation.end(at.key, at.askers.featureOf(at.key), []);
+  if (at.memory.forget(at.key)) at.askers.tell(at.key);
+  await unfollowSource(at);
+  return {};
+}
+
+function noteReading({ state, isFailure }: Found, { troubles, key }: SourcePass): void {
+  if (state.kind !== "unreadable" || isFailure) troubles.clear(key, reading);
+  else troubles.note(key, reading, { verb: "read", place: { kind: "refused", message: state.message }, name: "" });
+}
+
+function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const given = times.filter((time) => time !== undefined);
+  return given.length > 0 ? Math.min(...given) : undefined;
+}
