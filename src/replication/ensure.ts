@@ -81,7 +81,8 @@ async function settle(target: NamespacedRef, ensuring: Ensuring): Promise<Result
 async function firstSight(target: NamespacedRef, ensuring: Ensuring): Promise<CopyRecord | undefined> {
   const key = keyOf(target);
   if (ensuring.suspects.has(key)) return inspect(target, ensuring);
-  return ensuring.copies.get(key) ?? (ensuring.looksFirst?.(target) ? look(target, ensuring) : undefined);
+  // Not from the cache: the event that the place is free may have come before the cache has let its holder go.
+  return ensuring.looksFirst?.(target) ? look(target, ensuring) : ensuring.copies.get(key);
 }
 
 /** Returns what is there afterwards. */

@@ -5,7 +5,7 @@ import { createLog } from "../kube/log.ts";
 import type { Owner } from "../ownership/holder.ts";
 import { testNamespaces, uniqueName } from "../testing/cluster.ts";
 import { createSecret, deleteSecret, getSecret, theSecret } from "../testing/secrets.ts";
-import { ensureCopies } from "./ensure.ts";
+import { type Ensuring, ensureCopies } from "./ensure.ts";
 import { releaseCopy } from "./release.ts";
 import { type Copying, openReplication } from "./replication.ts";
 import { readSource } from "./source.ts";
@@ -27,11 +27,12 @@ async function scene(t: TestContext) {
   const writer = new CopyWriter({ kube, copies: noCache, feature: "test", asker: owner.uid });
   const copying: Copying = { ...replication, kube, writer };
   const target = { namespace: team, name: "copy" };
-  const copyOf = async (name: string) => {
+  const copyOf = async (name: string, more: Partial<Ensuring> = {}) => {
     const source = { namespace: vault, name };
     const content = (await readSource(kube, source, replication.fingerprint, {}))!;
     const desired = { source, content, claim: { owner, onCollision: "refuse" as const }, isAlive: () => true };
-    return ensureCopies([target], { ...copying, source: content, desired, isOwnerStaying: async () => true });
+    const ensuring = { ...copying, source: content, desired, isOwnerStaying: async () => true, ...more };
+    return ensureCopies([target], ensuring);
   };
   return { kube, owner, copying, target, copyOf, vault, place: `${team}/copy` };
 }
@@ -63,4 +64,13 @@ test("an unwanted copy is deleted, but not another one that has come under its n
   assert.notEqual(touched.metadata.resourceVersion, again.metadata.resourceVersion);
   assert.equal(await releaseCopy(again, owner, copying), "delete");
   assert.equal(await getSecret(kube, place), undefined);
+});
+
+test("a place that was taken last time is looked at, whatever the cache still says", async (t) => {
+  const { kube, copying, copyOf, target, place } = await scene(t);
+  await copyOf("other");
+  copying.copies.absorb(await theSecret(kube, place));
+  await deleteSecret(kube, place);
+  assert.equal((await copyOf("one"))[0]?.kind, "collision");
+  assert.deepEqual(await copyOf("one", { looksFirst: () => true }), [{ target, kind: "current", isWritten: true }]);
 });
