@@ -27,7 +27,7 @@ test("Soon: the first wake is at once, many later ones are one", async (t) => {
   for (const key of ["a", "a", "b", "a", "b"]) soon.wake(key);
   assert.deepEqual(woken, ["a", "b"]);
   t.mock.timers.tick(500);
-  assert.deepEqual(woken, ["a", "b", "a", "b"]);
+  assert.deepEqual(woken.slice(2).sort(), ["a", "b"]);
   soon.wake("a");
   stop();
   t.mock.timers.tick(5_000);
