@@ -2,11 +2,9 @@ import type { Choice } from "./choose-modes.ts";
 import type { Config } from "./config.ts";
 import type { Feature, FeatureEntry } from "./features/feature.ts";
 import { openFeatures, type SharedDeps } from "./open-features.ts";
-import type { Owner } from "./ownership/holder.ts";
 import { PullSecrets } from "./pullsecrets/pull-secrets.ts";
 import { webhookConfigurationOf } from "./runtime/admission.ts";
 import type { Check } from "./runtime/health.ts";
-import type { Election } from "./runtime/lease.ts";
 import type { RunningController } from "./runtime/run-controller.ts";
 import { runKeyed } from "./runtime/run-keyed.ts";
 import { type Run, whenReachable } from "./start-up.ts";
@@ -23,8 +21,6 @@ import { serveWebhooks } from "./surfaces/webhooks/serve.ts";
 export interface Base extends Omit<SharedDeps, "pullSecrets"> {
   readonly config: Config;
   readonly entries: readonly FeatureEntry[];
-  readonly election: Election;
-  readonly installation: Owner;
 }
 
 /** All features, each in its mode, at work. */
@@ -43,7 +39,8 @@ export async function runGeneration(
   const { kube, config, entries, election, recorder, replication, installation } = base;
   const { log, signal } = run;
   await using pullSecrets = new PullSecrets({ kube, replication, installation, log });
-  await using features = await openFeatures(choices, { kube, replication, pullSecrets, recorder }, config, run);
+  const shared = { kube, replication, installation, pullSecrets, recorder, election };
+  await using features = await openFeatures(choices, shared, config, run);
   const hooks = features.list.flatMap((feature) => feature.admission);
   const known = entries.map(({ name }) => webhookConfigurationOf(name));
   const serving = { kube, config, known, election, log, signal };

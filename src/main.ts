@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from "commander";
 import { configOf, connectionOptions, homeOf, modeOption, operatorOptions, surroundings } from "./config.ts";
+import { clusters } from "./features/clusters/entry.ts";
 import type { FeatureEntry } from "./features/feature.ts";
 import { secretSync } from "./features/secretsync/entry.ts";
 import { sidecars } from "./features/sidecars/entry.ts";
@@ -12,7 +13,7 @@ import { addCommand, type CommandShape } from "./surfaces/cli/command-line.ts";
 import { version } from "./version.ts";
 
 /** The one list of features. */
-const features: readonly FeatureEntry[] = [secretSync, sidecars];
+const features: readonly FeatureEntry[] = [secretSync, sidecars, clusters];
 
 // Everything a command needs is imported when it runs: `version` and `--help` must be quick.
 const apply = onOff({
@@ -103,7 +104,11 @@ const commands: readonly CommandShape[] = [
     name: "uninstall",
     about:
       "take back what Latchkey left in the cluster: webhooks, finalizers, labels, marks; the operator must be stopped",
-    groups: [{ heading: "Options:", options: [copies, crds, installationId] }, connection],
+    groups: [
+      { heading: "Options:", options: [copies, crds, installationId] },
+      { heading: "Features:", options: features.flatMap(({ uninstallOptions = [] }) => uninstallOptions) },
+      connection,
+    ],
     alsoInFile,
     run: async (settings) => {
       const { connect } = await import("./connect.ts");
@@ -119,6 +124,7 @@ const commands: readonly CommandShape[] = [
           namespace: home.namespace,
           entries: features,
           installation: await openInstallation(kube, settings, { signal }),
+          settings,
           copies: settings.get(copies),
           crds: settings.get(crds),
           certificateSecret: certificateSecretName,

@@ -53,6 +53,10 @@ function choiceOf(name: string, opening: (name: string) => Open, mode: Mode = "i
 }
 
 function entryOf(name: string, open: Open): FeatureEntry {
-  const module = { open, uninstall: async () => [], summarise: async () => ({ counts: [], problems: [] }) };
+  const module = {
+    open,
+    uninstall: async () => ({ done: [], left: [] }),
+    summarise: async () => ({ counts: [], problems: [] }),
+  };
   return { name, about: "", kinds: [], hasOriginal: false, crds: async () => [], load: async () => module };
 }

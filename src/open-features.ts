@@ -5,7 +5,7 @@ import { installCrds } from "./kube/install-crds.ts";
 import { type Run, whenReachable } from "./start-up.ts";
 
 /** What all features are given alike. */
-export type SharedDeps = Pick<Deps, "kube" | "replication" | "pullSecrets" | "recorder">;
+export type SharedDeps = Pick<Deps, "kube" | "replication" | "installation" | "pullSecrets" | "recorder" | "election">;
 
 interface OpenFeatures extends AsyncDisposable {
   readonly list: readonly Feature[];

@@ -1,4 +1,6 @@
-import { secretSyncs, sidecarSets } from "./kinds.ts";
+import { clusterSchema } from "./cluster.ts";
+import { clusters, kubermaticConfigurations, secretSyncs, sidecarSets } from "./kinds.ts";
+import { kubermaticConfigurationSchema } from "./kubermatic-configuration.ts";
 import { managedByLabel, managedByValue, standInLabel } from "./marks.ts";
 import {
   apiVersionOf,
@@ -120,5 +122,46 @@ export const sidecarSetCrd: CrdDraft = crd(sidecarSets, sidecarSetSchema, {
   ],
 });
 
+export const clusterCrd: CrdDraft = crd(clusters, clusterSchema, {
+  columns: [
+    { name: "Ready", type: "string", jsonPath: conditionPath("Ready", "status"), description: "Whether all is well." },
+    {
+      name: "Namespaces",
+      type: "string",
+      jsonPath: ".status.namespaces.summary",
+      description: "Complete namespaces, of those served.",
+    },
+    {
+      name: "From",
+      type: "string",
+      jsonPath: ".status.credentialsFrom",
+      description: "Who named the pull secrets.",
+    },
+    { name: "Mode", type: "string", jsonPath: ".status.injection.mode", description: "How Pods get them." },
+    {
+      name: "Reachable",
+      type: "string",
+      jsonPath: conditionPath("Reachable", "status"),
+      description: "Whether its API server answers.",
+    },
+    age,
+    { name: "Version", type: "string", jsonPath: ".status.serverVersion", priority: 1 },
+    { name: "Reason", type: "string", jsonPath: conditionPath("Ready", "reason"), priority: 1 },
+    { name: "Uninjected", type: "integer", jsonPath: ".status.injection.uninjectedPods", priority: 1 },
+  ],
+});
+
+export const kubermaticConfigurationCrd: CrdDraft = crd(kubermaticConfigurations, kubermaticConfigurationSchema, {
+  columns: [
+    {
+      name: "Default",
+      type: "string",
+      jsonPath: conditionPath("DefaultValid", "status"),
+      description: "Whether the default can be used.",
+    },
+    age,
+  ],
+});
+
 /** Everything `deploy/crds` holds. */
-export const allCrds: readonly CrdDraft[] = [secretSyncCrd, sidecarSetCrd];
+export const allCrds: readonly CrdDraft[] = [secretSyncCrd, sidecarSetCrd, clusterCrd, kubermaticConfigurationCrd];

@@ -15,3 +15,14 @@ export const sidecarSets: Resource = {
   kind: "SidecarSet",
   namespaced: false,
 };
+
+const kubermatic = { group: "kubermatic.k8c.io", version: "v1" } as const;
+
+export const clusters: Resource = { ...kubermatic, plural: "clusters", kind: "Cluster", namespaced: false };
+
+export const kubermaticConfigurations: Resource = {
+  ...kubermatic,
+  plural: "kubermaticconfigurations",
+  kind: "KubermaticConfiguration",
+  namespaced: true,
+};

@@ -30,11 +30,20 @@ export const vetoAnnotation = "latchkey.dev/no-copy";
 export const pullSecretsAnnotation = "latchkey.dev/pull-secrets";
 /** On an original project's object: the references that its schema has no field for. */
 export const referencesAnnotation = "latchkey.dev/image-pull-secrets";
+/** On an original project's Cluster, for what its schema has no fields: `disabled`, `<namespace>[/<name>]`, a comma list, a word each. */
+export const defaultReferencesAnnotation = "latchkey.dev/default-image-pull-secrets";
+export const kubeconfigAnnotation = "latchkey.dev/kubeconfig-secret";
+export const excludedNamespacesAnnotation = "latchkey.dev/excluded-namespaces";
+export const injectionModeAnnotation = "latchkey.dev/injection-mode";
+export const onSourceDeletedAnnotation = "latchkey.dev/on-source-deleted";
+/** On a ServiceAccount: comma list of the pull secrets that we put into its list. */
+export const addedPullSecretsAnnotation = "latchkey.dev/added-pull-secrets";
 /** On an original project's object: what Latchkey has to say about it, as JSON. */
 export const statusAnnotation = "latchkey.dev/status";
 
 export const copiesFinalizer = "latchkey.dev/copies";
 export const sourceLabelFinalizer = "latchkey.dev/source-label";
+export const clustersFinalizer = "latchkey.dev/clusters";
 
 /** Field manager of everything Latchkey writes, unless a rule names another. */
 export const fieldManager = "latchkey";

@@ -67,3 +67,12 @@ export interface ServiceAccount extends KubeObject {
 /** Its containers run, or may still come to run. */
 export const isUnfinished = ({ status }: Pick<Pod, "status">): boolean =>
   status?.phase !== "Succeeded" && status?.phase !== "Failed";
+
+export const enforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
+/** As the API server reads it. */
+const trueWords = ["1", "t", "T", "TRUE", "true", "True"];
+
+/** Whether the API server refuses Pods of this account that name a Secret which the account does not list. */
+export function isEnforcing({ metadata }: Pick<ServiceAccount, "metadata">): boolean {
+  return trueWords.includes(metadata.annotations?.[enforceAnnotation] ?? "");
+}

@@ -8,6 +8,7 @@ import type { Owner } from "../ownership/holder.ts";
 import type { PullSecrets } from "../pullsecrets/pull-secrets.ts";
 import type { Replication } from "../replication/replication.ts";
 import type { Hook } from "../runtime/admission.ts";
+import type { Election } from "../runtime/lease.ts";
 import type { Mode } from "../runtime/modes.ts";
 import type { Recorder } from "../runtime/recorder.ts";
 import type { runController } from "../runtime/run-controller.ts";
@@ -26,8 +27,12 @@ export interface Deps {
   readonly checksReferences: boolean;
   /** Copies and sources of the home cluster; the operator starts and closes it. */
   readonly replication: Replication;
+  /** Who owns what the whole installation shares. */
+  readonly installation: Owner;
   /** The copies that the whole installation shares: a feature that wants some calls `addAsker` while it opens. */
   readonly pullSecrets: PullSecrets;
+  /** Whether this replica acts: for a feature that runs more than its controllers. */
+  readonly election: Election;
   /** For hooks. A controller announces by its outcomes. */
   readonly recorder: Recorder;
   /** Aborted when the feature is to end, which may be long before the process does. */
@@ -55,12 +60,27 @@ export interface UninstallOptions extends Call {
   readonly copies: "keep" | "orphan" | "delete";
   /** Owner of the copies that all features share. */
   readonly installation: Owner;
+  readonly settings: Settings;
+}
+
+/** What an uninstall came to, one line for each thing. */
+export interface Undone {
+  readonly done: readonly string[];
+  /** What could not be taken back, and why. */
+  readonly left: readonly string[];
 }
 
 /** What `latchkey status` says of a feature: read from the cluster, never from the operator's memory. */
 export interface Summary {
   readonly counts: readonly { readonly what: string; readonly count: number }[];
   readonly problems: readonly Problem[];
+  /** What is worth a line each. */
+  readonly table?: Table;
+}
+
+export interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
 }
 
 export interface Problem {
@@ -73,8 +93,8 @@ export interface Problem {
 /** The part of a feature that costs time to load. */
 export interface FeatureModule {
   open(deps: Deps): Promise<Feature>;
-  /** Takes back what the feature left on other people's objects, whether its kinds are served or not. One line for each thing done. */
-  uninstall(kube: Kube, options: UninstallOptions): Promise<readonly string[]>;
+  /** Takes back what the feature left on other people's objects, whether its kinds are served or not. */
+  uninstall(kube: Kube, options: UninstallOptions): Promise<Undone>;
   /** Called only while the kinds are served. */
   summarise(kube: Kube, call: Call): Promise<Summary>;
 }
@@ -89,6 +109,8 @@ export interface FeatureEntry {
   /** Whether another project owns these kinds, so that Latchkey can work beside it. */
   readonly hasOriginal: boolean;
   readonly options?: readonly Option[];
+  /** Those of them that an uninstall goes by as well. */
+  readonly uninstallOptions?: readonly Option[];
   crds(): Promise<readonly CrdDraft[]>;
   load(): Promise<FeatureModule>;
 }

@@ -74,4 +74,6 @@ export interface RawOptions extends Call {
 export interface KubeOptions {
   readonly userAgent?: string | undefined;
   readonly onRequest?: ((request: RequestSeen) => void) | undefined;
+  /** How many writes of fan-outs are under way at once. */
+  readonly maxFanOut?: number | undefined;
 }

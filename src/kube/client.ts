@@ -42,10 +42,11 @@ const answerWithinMs = 5_000;
 /** What a client and its fenced views have in common. */
 class Line {
   readonly transport: Transport;
-  readonly limiter = new FairLimiter({ limit: maxFanOutWrites });
+  readonly limiter: FairLimiter;
   readonly turns = new Turns();
 
   constructor(connection: Connection, options: KubeOptions) {
+    this.limiter = new FairLimiter({ limit: options.maxFanOut ?? maxFanOutWrites });
     this.transport = new Transport(connection, options);
   }
 }

@@ -145,7 +145,7 @@ export function isGoneOrReplaced(error: unknown): error is ApiError {
   return isReason(error, "Invalid") && error.causes.some((cause) => cause.field === "metadata.uid");
 }
 
-interface MissingVerb {
+export interface MissingVerb {
   readonly verb: string;
   /** With its subresource, as in `secretsyncs/status`. */
   readonly resource: string;

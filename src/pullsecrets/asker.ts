@@ -14,6 +14,8 @@ export interface Asker {
   sources(): Iterable<string>;
   /** While some object lists a source its copies are kept equal to it, wanted or not. */
   lists(source: string): boolean;
+  /** Copies stay as they are when the source is deleted, for as long as all who list it say so. */
+  retains(source: string): boolean;
   /** Namespaces that need a copy now. */
   wanted(source: string): Wanted;
   /** Somebody counts on this name for a copy of another source. */

@@ -8,6 +8,7 @@ const asker = (feature: string, wanted: Wanted, more: Partial<Asker> = {}): Aske
   synced: async () => {},
   sources: () => ["a/b"],
   lists: () => true,
+  retains: () => false,
   wanted: () => wanted,
   isReserved: () => false,
   graceMs: () => 0,

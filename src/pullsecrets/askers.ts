@@ -26,6 +26,12 @@ export class Askers {
     return this.#all.some((asker) => asker.lists(source));
   }
 
+  /** Where they disagree the deletion wins: a revocation must reach every copy that others count on. */
+  retains(source: string): boolean {
+    const listing = this.#all.filter((asker) => asker.lists(source));
+    return listing.length > 0 && listing.every((asker) => asker.retains(source));
+  }
+
   /** A source that nobody lists is wanted nowhere. */
   wanted(source: string): Wanted {
     const wanted = new Map<string, readonly string[]>();

@@ -6,6 +6,7 @@ import type { SourceState } from "./report.ts";
 const cases: {
   state: SourceState;
   isListed?: boolean;
+  isRetained?: boolean;
   hasCopies?: boolean;
   missingForMs?: number;
   decision: Decision;
@@ -23,9 +24,12 @@ const cases: {
   { state: { kind: "missing" }, missingForMs: 3000, decision: { kind: "revoke" } },
   { state: { kind: "missing" }, missingForMs: 3000, isListed: false, decision: { kind: "revoke" } },
   { state: { kind: "missing" }, hasCopies: false, decision: { kind: "revoke" } },
+  { state: { kind: "missing" }, missingForMs: 3000, isRetained: true, decision: { kind: "collect" } },
+  { state: { kind: "vetoed" }, isRetained: true, decision: { kind: "revoke" } },
 ];
-for (const { state, isListed = true, hasCopies = true, missingForMs = 0, decision } of cases) {
-  const what = `${state.kind}${isListed ? "" : ", not listed"}${hasCopies ? "" : ", no copies"}, ${missingForMs} ms`;
-  test(`decide: ${what}: ${decision.kind}`, () =>
-    assert.deepEqual(decide({ state, isListed, hasCopies, missingForMs }), decision));
+for (const each of cases) {
+  const { state, isListed = true, isRetained = false, hasCopies = true, missingForMs = 0, decision } = each;
+  const facts = [!isListed && "not listed", isRetained && "retained", !hasCopies && "no copies"].filter(Boolean);
+  test(`decide: ${[state.kind, ...facts, `${missingForMs} ms`].join(", ")}: ${decision.kind}`, () =>
+    assert.deepEqual(decide({ state, isListed, isRetained, hasCopies, missingForMs }), decision));
 }

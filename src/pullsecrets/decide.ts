@@ -14,6 +14,8 @@ export type Decision =
 interface Facts {
   readonly state: SourceState;
   readonly isListed: boolean;
+  /** Whoever lists it wants its copies to outlive it. */
+  readonly isRetained: boolean;
   readonly hasCopies: boolean;
   readonly missingForMs: number;
 }
@@ -21,13 +23,14 @@ interface Facts {
 /** `kubectl replace --force` deletes a Secret and creates it again. */
 const revocationDelayMs = 3_000;
 
-export function decide({ state, isListed, hasCopies, missingForMs }: Facts): Decision {
+export function decide({ state, isListed, isRetained, hasCopies, missingForMs }: Facts): Decision {
   switch (state.kind) {
     case "usable":
       return { kind: isListed ? "serve" : "collect" };
     case "unreadable":
       return { kind: "collect" };
     case "missing": {
+      if (isRetained) return { kind: "collect" };
       const forMs = revocationDelayMs - missingForMs;
       return hasCopies && forMs > 0 ? { kind: "wait", forMs } : { kind: "revoke" };
     }

@@ -1,4 +1,5 @@
 import type { NamespacedRef } from "../api/objects.ts";
+import type { Kube } from "../kube/client.ts";
 import type { Owner } from "../ownership/holder.ts";
 import { allOf } from "../replication/all-of.ts";
 import { type CopyResult, ensureCopies, type Result, resultOf } from "../replication/ensure.ts";
@@ -18,13 +19,15 @@ interface Filling {
   readonly known: SourceRecord | SourceContent;
   readonly installation: Owner;
   readonly copying: Copying;
+  /** Where the source is. */
+  readonly home: Kube;
   /** Something else was there last time: ask before writing. */
   looksFirst(target: NamespacedRef): boolean;
 }
 
 /** The source's bytes are read only if something has to be written, and then once. */
 export function fillerOf(filling: Filling): Fill {
-  const { known, source, copying } = filling;
+  const { known, copying } = filling;
   let reading: Promise<SourceContent | Result> | undefined;
 
   return async (targets) => {
@@ -34,7 +37,7 @@ export function fillerOf(filling: Filling): Fill {
     const open = targets.filter((target) => !settled.has(target));
     if (open.length === 0) return results;
 
-    reading ??= "data" in known ? Promise.resolve(known) : readSince(known, source, copying);
+    reading ??= "data" in known ? Promise.resolve(known) : readSince(known, filling);
     const content = await reading;
     if (!("data" in content)) return [...results, ...open.map((target) => ({ target, ...content }) as CopyResult)];
     const written = await allOf(open.map((target) => write(target, content, filling)));
@@ -69,11 +72,10 @@ const sealAt = (target: NamespacedRef, print: string, { source, copying }: Filli
 /** At least as new as the event that told of it; or what comes of all copies without it. */
 async function readSince(
   { metadata }: SourceRecord,
-  source: NamespacedRef,
-  { kube, fingerprint, signal }: Copying,
+  { source, home, copying: { fingerprint, signal } }: Filling,
 ): Promise<SourceContent | Result> {
   try {
-    const content = await readSource(kube, source, fingerprint, { notOlderThan: metadata.resourceVersion, signal });
+    const content = await readSource(home, source, fingerprint, { notOlderThan: metadata.resourceVersion, signal });
     if (content && judge(content).kind === "usable") return content;
     // Its own event tells what it is now.
     return { kind: "unfinished", message: "the source has just changed" };

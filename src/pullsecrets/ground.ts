@@ -11,6 +11,10 @@ export interface Ground {
   readonly installation: Owner;
   readonly askers: Askers;
   readonly troubles: Troubles;
+  /** Where sources are read, whichever cluster their copies are in. */
+  readonly home: Kube;
+  /** The copies are in another cluster than their sources, which are followed and labelled by whoever serves the home. */
+  readonly isAway: boolean;
 }
 
 interface Writing extends Call {

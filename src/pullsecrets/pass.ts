@@ -47,16 +47,16 @@ async function actOn(at: SourcePass): Promise<Ending> {
 
   const isNews = at.memory.reports.set(at.key, { state: found.state, places });
   if (isNews || isRevoked) at.askers.tell(at.key);
-  await followSource(found, at);
+  if (!at.isAway) await followSource(found, at);
   const isUnfinished = results.some(({ kind }) => kind === "unfinished");
   return { recheckAfterMs, retry: found.isFailure || isUnfinished || hasComeMeanwhile(places, at) };
 }
 
 /** The first failures to read a source are only tried again; one that goes on is told of. */
 async function find(at: SourcePass): Promise<Found> {
-  const { source, key, replication, kube, memory } = at;
+  const { source, key, replication, home, memory } = at;
   try {
-    const found = await findSource(source, replication, kube, at);
+    const found = await findSource(source, replication, home, at);
     memory.countReading(key, false);
     return found;
   } catch (error) {
@@ -70,7 +70,8 @@ async function dealWith(found: Found, at: SourcePass): Promise<Done> {
   const { state, record } = found;
   const missingForMs = memory.missingForMs(key, state.kind === "missing");
   const hasCopies = copiesOf(source, at).length > 0;
-  const decision = decide({ state, isListed: askers.lists(key), hasCopies, missingForMs });
+  const isRetained = askers.retains(key);
+  const decision = decide({ state, isListed: askers.lists(key), isRetained, hasCopies, missingForMs });
   switch (decision.kind) {
     case "serve": {
       const wanted = askers.wanted(key);
@@ -97,7 +98,7 @@ const isNobodys = (at: SourcePass): boolean => !at.askers.lists(at.key) && copie
 async function leave(at: SourcePass): Promise<Ending> {
   at.propagation.end(at.key, at.askers.featureOf(at.key), []);
   if (at.memory.forget(at.key)) at.askers.tell(at.key);
-  await unfollowSource(at);
+  if (!at.isAway) await unfollowSource(at);
   return {};
 }
 

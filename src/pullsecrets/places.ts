@@ -53,7 +53,10 @@ const isHeld = ({ kind }: CopyResult): boolean => kind === "collision" || kind =
 export function placeOf(source: NamespacedRef, result: CopyResult | undefined): Place {
   if (!result || isHeld(result)) return { kind: "collision", names: candidatesOf(source) };
   if (result.kind === "current") return { kind: "copied", name: result.target.name };
-  if (result.kind === "refused") return { kind: "refused", message: result.message };
+  if (result.kind === "refused") {
+    const { target, message, missing } = result;
+    return { kind: "refused", name: target.name, message, ...(missing && { missing }) };
+  }
   // That somebody was quicker is settled by the next try and not worth telling.
   if (result.kind === "unfinished" && result.isFailure) return { kind: "pending", message: result.message };
   return { kind: "pending" };

@@ -1,4 +1,4 @@
-import type { NamespacedRef } from "../api/objects.ts";
+import { keyOf, type NamespacedRef } from "../api/objects.ts";
 import type { Kube } from "../kube/client.ts";
 import type { Log } from "../kube/log.ts";
 import type { Owner } from "../ownership/holder.ts";
@@ -8,7 +8,7 @@ import type { KeyedWorker } from "../runtime/run-keyed.ts";
 import type { Asker } from "./asker.ts";
 import { Askers } from "./askers.ts";
 import type { Ground } from "./ground.ts";
-import { copyIn } from "./ours.ts";
+import { copyIn, sourceOf } from "./ours.ts";
 import type { Report } from "./report.ts";
 import type { Resolution } from "./resolution.ts";
 import { type ResolveOptions, Resolver } from "./resolve.ts";
@@ -23,6 +23,8 @@ interface PullSecretsOptions {
   readonly replication: Replication;
   readonly installation: Owner;
   readonly log: Log;
+  /** Where the sources are, if that is another cluster. */
+  readonly home?: Kube;
 }
 
 /** The copies of pull secrets that a whole installation shares, whoever asks for them. */
@@ -34,9 +36,10 @@ export class PullSecrets implements AsyncDisposable {
   readonly #stop: () => void;
   #term: Term | undefined;
 
-  constructor({ kube, replication, installation, log }: PullSecretsOptions) {
+  constructor({ kube, replication, installation, log, home }: PullSecretsOptions) {
     const troubles = new Troubles();
-    this.#ground = { replication, installation, askers: new Askers(), troubles };
+    const askers = new Askers();
+    this.#ground = { replication, installation, askers, troubles, home: home ?? kube, isAway: home !== undefined };
     this.#resolver = new Resolver(this.#ground, { kube, log, wake: (source) => this.wake(source) });
     this.worker = this.#workerOver(replication);
     // On a standby too: its reviews try again.
@@ -70,6 +73,15 @@ export class PullSecrets implements AsyncDisposable {
 
   reports(): Iterable<readonly [source: string, report: Report]> {
     return this.#term?.memory.reports ?? [];
+  }
+
+  /** Whether there are copies of sources that nobody lists any more. */
+  hasUnlisted(): boolean {
+    const { replication, installation, askers } = this.#ground;
+    const sources = replication.copies
+      .by("owner", installation.uid)
+      .flatMap((copy) => sourceOf(copy, installation) ?? []);
+    return sources.some((source) => !askers.lists(keyOf(source)));
   }
 
   /** The copy that counts there, if the cache has one. */

@@ -1,3 +1,5 @@
+import type { MissingVerb } from "../kube/errors.ts";
+
 /** What is to be said about a source. */
 export type SourceState =
   | { readonly kind: "usable" }
@@ -14,7 +16,13 @@ export type Place =
   | { readonly kind: "copied"; readonly name: string }
   /** All names that it could have are held by Secrets that are not its copy. */
   | { readonly kind: "collision"; readonly names: readonly string[] }
-  | { readonly kind: "refused"; readonly message: string }
+  | {
+      readonly kind: "refused";
+      /** That it would have had. */
+      readonly name?: string;
+      readonly message: string;
+      readonly missing?: MissingVerb;
+    }
   /** Not there yet: the namespace is going, or it is tried again soon; in the words of the server if it failed. */
   | { readonly kind: "pending"; readonly message?: string };
 

@@ -98,8 +98,8 @@ export class Resolver implements AsyncDisposable {
 
   async #find(request: Request, call: Call): Promise<Resolution> {
     const { source, namespace, dryRun, reserved } = request;
-    const { replication, askers } = this.#ground;
-    const { state, record } = await findSource(source, replication, this.#kube, call);
+    const { replication, askers, home } = this.#ground;
+    const { state, record } = await findSource(source, replication, home, call);
     if (state.kind !== "usable" && state.kind !== "missing" && state.kind !== "unreadable") {
       return { kind: "left-out", why: state };
     }
@@ -120,13 +120,13 @@ export class Resolver implements AsyncDisposable {
     known: SourceRecord | SourceContent,
     { signal }: Call,
   ): Promise<Resolution> {
-    const { installation, troubles } = this.#ground;
+    const { installation, troubles, home } = this.#ground;
     const key = keyOf(source);
     // A turn of its own: a Pod does not wait for a fan-out of the same source.
     const writing = copyingFor(this.#ground, { kube: this.#kube, source: key, turn: `review ${key}`, signal });
     const copying = { ...writing, namespaces: believing(writing.namespaces) };
     const looksFirst = () => troubles.get(key, namespace) !== undefined;
-    const fill = fillerOf({ source, known, installation, copying, looksFirst });
+    const fill = fillerOf({ source, known, installation, copying, home, looksFirst });
 
     const result = (await tryNames([{ namespace, names }], fill)).get(namespace);
     // Our own writes are no events: without this nobody would collect a copy whose Pod never came.

@@ -37,11 +37,13 @@ export class Term {
 
   /** Where there may be something to do when a term begins. */
   sources(): ReadonlySet<string> {
-    const { replication, installation, askers } = this.#ground;
+    const { replication, installation, askers, isAway } = this.#ground;
     const copied = replication.copies
       .by("owner", installation.uid)
       .flatMap((copy) => sourceOf(copy, installation) ?? []);
-    const labelled = replication.sources.by("manager", pullSecretsManager).map(({ metadata }) => keyOf(metadata));
+    const labelled = isAway
+      ? []
+      : replication.sources.by("manager", pullSecretsManager).map(({ metadata }) => keyOf(metadata));
     return new Set([...askers.sources(), ...copied.map(keyOf), ...labelled]);
   }
 

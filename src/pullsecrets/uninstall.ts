@@ -19,7 +19,7 @@ export async function uninstallPullSecrets(
   installation: Owner,
   options: UninstallOptions,
 ): Promise<readonly string[]> {
-  return [...(await unlabelSources(kube, options)), ...(await releaseCopies(kube, installation, options))];
+  return [...(await unlabelSources(kube, options)), ...(await releaseSharedCopies(kube, installation, options))];
 }
 
 async function unlabelSources(kube: Kube, { signal }: Call): Promise<readonly string[]> {
@@ -34,7 +34,8 @@ async function unlabelSources(kube: Kube, { signal }: Call): Promise<readonly st
   return lines;
 }
 
-async function releaseCopies(
+/** Deletes or unmarks the copies in one cluster, whichever that is. */
+export async function releaseSharedCopies(
   kube: Kube,
   installation: Owner,
   { copies, signal }: UninstallOptions,

@@ -1,5 +1,13 @@
 import { type KubeObject, keyOf, type NamespacedRef, type Secret, secrets } from "../api/objects.ts";
-import { ApiError, isDenied, isNamespaceTerminating, isReason, isTransient } from "../kube/errors.ts";
+import {
+  ApiError,
+  isDenied,
+  isNamespaceTerminating,
+  isReason,
+  isTransient,
+  type MissingVerb,
+  missingVerbOf,
+} from "../kube/errors.ts";
 import { marksOf } from "../ownership/marks.ts";
 import { allOf } from "./all-of.ts";
 import { type CopyRecord, copyRecordOf, isUntouched } from "./copy.ts";
@@ -14,7 +22,7 @@ export type CopyResult = { readonly target: NamespacedRef } & (
   | { readonly kind: "namespace-missing" }
   | { readonly kind: "namespace-terminating" }
   /** Somebody said no, and will go on saying so. */
-  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "refused"; readonly message: string; readonly missing?: MissingVerb }
   /** What is there is going away: the place is free soon. */
   | { readonly kind: "leaving" }
   /** Worth another try soon. A failure is the server's; otherwise somebody else was quicker. */
@@ -132,8 +140,13 @@ export function resultOf(error: unknown): Result {
   if (isNamespaceTerminating(error)) return { kind: "namespace-terminating" };
   if (!(error instanceof ApiError) && !(error instanceof Error && isTransient(error))) throw error;
   const { message } = error;
-  if (error instanceof ApiError && isRefusal(error)) return { kind: "refused", message };
+  if (error instanceof ApiError && isRefusal(error)) return refusalOf(error);
   return { kind: "unfinished", message, isFailure: !isReason(error, "Conflict") };
+}
+
+function refusalOf(error: ApiError): Result {
+  const missing = missingVerbOf(error);
+  return { kind: "refused", message: error.message, ...(missing && { missing }) };
 }
 
 /** Creating in a namespace that does not exist is answered NotFound for the namespace. */

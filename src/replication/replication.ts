@@ -1,10 +1,17 @@
-import { managedByLabel, managedByValue, ownerUidLabel, sourceAnnotation, sourceLabel } from "../api/marks.ts";
-import { namespaces, secrets } from "../api/objects.ts";
+import {
+  injectLabel,
+  managedByLabel,
+  managedByValue,
+  ownerUidLabel,
+  sourceAnnotation,
+  sourceLabel,
+} from "../api/marks.ts";
+import { type KubeObject, type Metadata, namespaces, secrets } from "../api/objects.ts";
 import { WatchCache } from "../kube/cache.ts";
 import type { Call, Kube } from "../kube/client.ts";
 import type { Log } from "../kube/log.ts";
 import { NameWatches } from "../kube/name-watches.ts";
-import { type CopyRecord, copyRecordOf } from "./copy.ts";
+import { type CopyRecord, copyRecordOf, identityOf } from "./copy.ts";
 import { type Fingerprint, openFingerprint } from "./fingerprint.ts";
 import { type SourceRecord, sourceRecordWith } from "./source.ts";
 import { Suspects } from "./suspects.ts";
@@ -45,17 +52,7 @@ export const copiesSelector = `${managedByLabel}=${managedByValue},${ownerUidLab
 /** Opens the caches without starting them. Memory follows the Secrets that are served, not those in the cluster. */
 export async function openReplication({ kube, namespace, log, signal }: ReplicationOptions): Promise<Replication> {
   const fingerprint = await openFingerprint(kube, namespace, { signal });
-  const copies = new WatchCache<CopyRecord>({
-    ...{ kube, log, name: "copies", resource: secrets },
-    selection: { labelSelector: copiesSelector },
-    metadataOnly: true,
-    keepManagedFields: true,
-    transform: copyRecordOf,
-    indexes: {
-      owner: ({ metadata }) => [metadata.labels?.[ownerUidLabel] ?? ""],
-      source: ({ metadata }) => [metadata.annotations?.[sourceAnnotation] ?? ""],
-    },
-  });
+  const copies = openCopies(kube, log);
   const sources = new WatchCache<SourceRecord>({
     ...{ kube, log, name: "sources", resource: secrets },
     selection: { labelSelector: `${sourceLabel}=true` },
@@ -72,4 +69,41 @@ export async function openReplication({ kube, namespace, log, signal }: Replicat
       await Promise.all([copies, sources, served, names].map((part) => part[Symbol.asyncDispose]()));
     },
   };
+}
+
+/** Copies in another cluster, of sources that are at home. Closing it leaves what is the home's. */
+export function openReplicationAway(kube: Kube, home: Replication, log: Log): Replication {
+  const copies = openCopies(kube, log);
+  const served = new WatchCache({
+    ...{ kube, log, resource: namespaces, metadataOnly: true },
+    transform: (namespace) => ({ metadata: { ...identityOf(namespace), ...optOutOf(namespace) } }),
+  });
+  return {
+    ...home,
+    ...{ copies, namespaces: served, suspects: new Suspects(copies) },
+    caches: [copies, served],
+    async [Symbol.asyncDispose]() {
+      await Promise.all([copies, served].map((part) => part[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+/** All that matters about a namespace besides that it is there. */
+function optOutOf({ metadata }: KubeObject): Pick<Metadata, "labels"> {
+  const value = metadata.labels?.[injectLabel];
+  return value === undefined ? {} : { labels: { [injectLabel]: value } };
+}
+
+function openCopies(kube: Kube, log: Log): WatchCache<CopyRecord> {
+  return new WatchCache<CopyRecord>({
+    ...{ kube, log, name: "copies", resource: secrets },
+    selection: { labelSelector: copiesSelector },
+    metadataOnly: true,
+    keepManagedFields: true,
+    transform: copyRecordOf,
+    indexes: {
+      owner: ({ metadata }) => [metadata.labels?.[ownerUidLabel] ?? ""],
+      source: ({ metadata }) => [metadata.annotations?.[sourceAnnotation] ?? ""],
+    },
+  });
 }

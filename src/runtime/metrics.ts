@@ -17,7 +17,7 @@ export const passSeconds = new Histogram({
   registers: [registry],
 });
 
-const queues = new Map<string, () => number>();
+const queues = new Map<() => number, string>();
 
 new Gauge({
   name: "latchkey_queue_depth",
@@ -26,14 +26,14 @@ new Gauge({
   registers: [registry],
   collect() {
     this.reset();
-    for (const [controller, depth] of queues) this.set({ controller }, depth());
+    for (const [depth, controller] of queues) this.inc({ controller }, depth());
   },
 });
 
-/** Shows a queue's depth until the returned function is called. */
+/** Shows a queue's depth until the returned function is called; queues of one name (one for each cluster) show as one. */
 export function showQueue(controller: string, depth: () => number): () => void {
-  queues.set(controller, depth);
-  return () => queues.delete(controller);
+  queues.set(depth, controller);
+  return () => queues.delete(depth);
 }
 
 export const leader = new Gauge({

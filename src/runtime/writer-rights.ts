@@ -23,7 +23,9 @@ export async function reviewRights(
 
 export function describeMissing(username: string, missing: readonly AccessAttributes[], kind: string): string {
   const rights = missing.map(({ verb, namespace = "", name }) =>
-    name ? `${verb} Secret ${keyOf({ namespace, name })}` : `${verb} Secrets in namespace ${namespace}`,
+    name
+      ? `${verb} Secret ${keyOf({ namespace, name })}`
+      : `${verb} Secrets in ${namespace ? `namespace ${namespace}` : "all namespaces"}`,
   );
   return `user ${JSON.stringify(username)} may not ${rights.join(", ")}: who writes a ${kind} needs these rights himself`;
 }

@@ -33,12 +33,21 @@ interface AuditEvent {
 
 const writeVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
+/** Of another API server than the one that tests share: the path of its log. */
+interface Log {
+  readonly log?: string | undefined;
+}
+
 /**
  * The writes of the operator (and nobody else's) since `from`, up to a write made now: the log is complete once it
  * holds that one. Access reviews, Events and Leases are no writes, nor are dry runs.
  */
-export async function operatorWrites(kube: Kube, namespace: string, { from = 0 } = {}): Promise<readonly Write[]> {
-  const lines = await auditLines(kube, namespace);
+export async function operatorWrites(
+  kube: Kube,
+  namespace: string,
+  { from = 0, log }: Log & { readonly from?: number } = {},
+): Promise<readonly Write[]> {
+  const lines = await auditLines(kube, namespace, log);
   return lines.slice(from).flatMap((line) => {
     const write = writeOf(line);
     return write && isOperators(write) ? [write] : [];
@@ -46,16 +55,20 @@ export async function operatorWrites(kube: Kube, namespace: string, { from = 0 }
 }
 
 /** Where the log ends now, for `from`. */
-export async function auditPosition(kube: Kube, namespace: string): Promise<number> {
-  return (await auditLines(kube, namespace)).length;
+export async function auditPosition(kube: Kube, namespace: string, { log }: Log = {}): Promise<number> {
+  return (await auditLines(kube, namespace, log)).length;
 }
 
-async function auditLines(kube: Kube, namespace: string): Promise<string[]> {
+async function auditLines(
+  kube: Kube,
+  namespace: string,
+  log = testEnvironment("LATCHKEY_TEST_AUDIT_LOG"),
+): Promise<string[]> {
   const marker = uniqueName("marker");
   await kube.create(secrets, { metadata: { namespace, name: marker } });
   await kube.delete(secrets, { namespace, name: marker });
   for (const deadline = performance.now() + 60_000; ; await sleep(50)) {
-    const lines = (await readFile(testEnvironment("LATCHKEY_TEST_AUDIT_LOG"), "utf8")).split("\n");
+    const lines = (await readFile(log, "utf8")).split("\n");
     const end = lines.findLastIndex((line) => line.includes(marker) && line.includes('"verb":"delete"'));
     if (end >= 0) return lines.slice(0, end + 1);
     if (performance.now() > deadline) throw new Error("the audit log does not show a write made a minute ago");

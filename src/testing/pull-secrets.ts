@@ -52,6 +52,10 @@ export class TestAsker implements Asker {
     return this.listed.has(source);
   }
 
+  retains(): boolean {
+    return false;
+  }
+
   wanted(source: string): Wanted {
     return this.wants.get(source) ?? new Map();
   }

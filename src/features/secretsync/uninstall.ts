@@ -8,13 +8,13 @@ import { labelManagersOf } from "../../replication/managed-keys.ts";
 import { releaseAll } from "../../replication/release.ts";
 import { unlabelSource } from "../../replication/source.ts";
 import { CopyWriter, noCache } from "../../replication/writes.ts";
-import type { UninstallOptions } from "../feature.ts";
+import type { Undone, UninstallOptions } from "../feature.ts";
 import { ownerOf } from "./owner.ts";
 
 const ours = [sourceLabelFinalizer, copiesFinalizer];
 
 /** Takes labels off sources and finalizers off SecretSyncs, so that nothing waits for an operator that is gone. */
-export async function uninstall(kube: Kube, options: UninstallOptions): Promise<readonly string[]> {
+export async function uninstall(kube: Kube, options: UninstallOptions): Promise<Undone> {
   const { signal } = options;
   const lines: string[] = [];
   for (const { metadata } of await kube.listMetadata(secrets, { labelSelector: `${sourceLabel}=true` }, { signal })) {
@@ -26,7 +26,7 @@ export async function uninstall(kube: Kube, options: UninstallOptions): Promise<
     if (await releaseFinalizers(kube, sync, { signal }))
       lines.push(`finalizers removed from SecretSync ${sync.metadata.name}`);
   }
-  return lines;
+  return { done: lines, left: [] };
 }
 
 async function unlabel(kube: Kube, metadata: KubeObject["metadata"], call: Call): Promise<boolean> {

@@ -1,11 +1,10 @@
 import type { NamespacedRef } from "../../api/objects.ts";
 import { keyOf } from "../../api/objects.ts";
-import { type ServiceAccount, serviceAccounts } from "../../api/pods.ts";
+import { enforceAnnotation, isEnforcing, type ServiceAccount, serviceAccounts } from "../../api/pods.ts";
 import { WatchCache } from "../../kube/cache.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import type { Log } from "../../kube/log.ts";
 import { identityOf } from "../../replication/copy.ts";
-import { enforceAnnotation, isEnforcing } from "./enforcing.ts";
 
 /** Accounts without their lists; of those that do not enforce these, nothing but that they exist. */
 export type Accounts = WatchCache<ServiceAccount>;

@@ -1,10 +1,11 @@
 import { statusAnnotation } from "../../api/marks.ts";
 import type { SidecarSetStatus } from "../../api/sidecar-set.ts";
+import { encodeStatus } from "../../runtime/beside-status.ts";
+import type { BesideWriter } from "../../runtime/beside-writer.ts";
 import type { Pass } from "../../runtime/controller.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
 import { announcementsOf } from "./announcements.ts";
-import { encodeStatus, parseStatus } from "./beside-status.ts";
-import type { BesideWriter } from "./beside-writer.ts";
+import { parseStatus } from "./beside-status.ts";
 import { findingsOf, type Sight } from "./findings.ts";
 import type { SidecarSetRecord } from "./record.ts";
 import { besideStatusOf } from "./status.ts";

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Condition } from "../../api/objects.ts";
 import type { SidecarSetStatus } from "../../api/sidecar-set.ts";
+import { encodeStatus } from "../../runtime/beside-status.ts";
 import { metadataOf } from "../../testing/sidecar-records.ts";
-import { encodeStatus, parseStatus } from "./beside-status.ts";
+import { parseStatus } from "./beside-status.ts";
 
 const condition = (type: string, message: string): Condition => ({
   type,

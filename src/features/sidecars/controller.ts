@@ -3,10 +3,11 @@ import type { KubeObject, Resource } from "../../api/objects.ts";
 import type { Change, WatchCache } from "../../kube/cache.ts";
 import { span } from "../../kube/trace.ts";
 import type { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
+import { BesideWriter } from "../../runtime/beside-writer.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
+import { Soon } from "../../runtime/soon.ts";
 import type { Verdicts } from "./accepted.ts";
 import { BesidePasses } from "./beside-pass.ts";
-import { BesideWriter } from "./beside-writer.ts";
 import { forgetInjections } from "./injections.ts";
 import { InsteadPasses } from "./instead-pass.ts";
 import { nameConflictOf, type Verdict } from "./judge.ts";
@@ -14,7 +15,6 @@ import { LeftOut } from "./left-out.ts";
 import { showCopies, showPods } from "./metrics.ts";
 import type { PodRecord } from "./pod-record.ts";
 import { recordOf, type SidecarSetRecord, type SidecarsMode } from "./record.ts";
-import { Soon } from "./soon.ts";
 import { Trials } from "./trials.ts";
 import { sourcesOf, type Wants } from "./wants.ts";
 
@@ -47,7 +47,7 @@ export function sidecarSetController(options: SidecarSetControllerOptions): Cont
   const trials = new Trials({ verdicts, namespace });
   const passes =
     mode === "beside"
-      ? new BesidePasses(sight, new BesideWriter({ resource, sets: () => sets }))
+      ? new BesidePasses(sight, new BesideWriter({ resource, objects: () => sets }))
       : new InsteadPasses({ sight, gapMs: paceMs, judge: verdictOf, nextTrialMs: (uid) => trials.nextDueMs(uid) });
   let sets: WatchCache<SidecarSetRecord>;
   let wake: (name: string) => void = () => {};

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Container, ServiceAccount, Volume } from "../../api/pods.ts";
+import { type Container, isEnforcing, type ServiceAccount, type Volume } from "../../api/pods.ts";
 import { metadataOf } from "../../testing/sidecar-records.ts";
-import { isEnforcing, mayName, nameLeftOut, unlistedIn } from "./enforcing.ts";
+import { mayName, nameLeftOut, unlistedIn } from "./enforcing.ts";
 
 const account = (enforce: string | undefined, lists: Partial<ServiceAccount> = {}): ServiceAccount => ({
   metadata: metadataOf("robot", {

@@ -1,15 +1,6 @@
 import { keyOf } from "../../api/objects.ts";
-import type { Container, LocalReference, ServiceAccount, Volume } from "../../api/pods.ts";
+import { type Container, isEnforcing, type LocalReference, type ServiceAccount, type Volume } from "../../api/pods.ts";
 import { entriesOf } from "./injected-container.ts";
-
-export const enforceAnnotation = "kubernetes.io/enforce-mountable-secrets";
-/** As the API server reads it. */
-const trueWords = ["1", "t", "T", "TRUE", "true", "True"];
-
-/** Whether the API server refuses Pods of this account that name a Secret which the account does not list. */
-export function isEnforcing({ metadata }: Pick<ServiceAccount, "metadata">): boolean {
-  return trueWords.includes(metadata.annotations?.[enforceAnnotation] ?? "");
-}
 
 /** Whether a Pod of this account may name a pull secret. */
 export function mayName(account: ServiceAccount | undefined, name: string): boolean {

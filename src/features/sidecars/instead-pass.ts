@@ -1,8 +1,8 @@
 import type { Pass } from "../../runtime/controller.ts";
+import { Gaps } from "../../runtime/gaps.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
 import { announcementsOf } from "./announcements.ts";
 import { findingsOf, type Sight } from "./findings.ts";
-import { Gaps } from "./gaps.ts";
 import type { Verdict } from "./judge.ts";
 import type { SidecarSetRecord } from "./record.ts";
 import { differenceOf, statusOf, withVerdict } from "./status.ts";

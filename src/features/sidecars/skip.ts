@@ -1,6 +1,6 @@
 import { keyOf } from "../../api/objects.ts";
-import type { Container, Pod, ServiceAccount, Volume } from "../../api/pods.ts";
-import { isEnforcing, unlistedIn } from "./enforcing.ts";
+import { type Container, isEnforcing, type Pod, type ServiceAccount, type Volume } from "../../api/pods.ts";
+import { unlistedIn } from "./enforcing.ts";
 import { entriesOf, volumeNamesOf } from "./injected-container.ts";
 import { conflictOf } from "./overlap.ts";
 import type { SidecarSetRecord } from "./record.ts";

@@ -3,13 +3,14 @@ import type { KubeObject, Resource } from "../../api/objects.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { isGoneOrReplaced } from "../../kube/errors.ts";
 import { uninstallPullSecrets } from "../../pullsecrets/uninstall.ts";
-import type { UninstallOptions } from "../feature.ts";
+import type { Undone, UninstallOptions } from "../feature.ts";
 import { findServedKind } from "./served-kind.ts";
 
 /** The copies and the labels of their sources, and what was said on the original's objects. */
-export async function uninstall(kube: Kube, options: UninstallOptions): Promise<readonly string[]> {
+export async function uninstall(kube: Kube, options: UninstallOptions): Promise<Undone> {
   const { installation, signal } = options;
-  return [...(await uninstallPullSecrets(kube, installation, options)), ...(await removeAnnotations(kube, { signal }))];
+  const copies = await uninstallPullSecrets(kube, installation, options);
+  return { done: [...copies, ...(await removeAnnotations(kube, { signal }))], left: [] };
 }
 
 async function removeAnnotations(kube: Kube, call: Call): Promise<readonly string[]> {

@@ -96,6 +96,10 @@ export class Wants implements Asker, Disposable {
     return new Map([...byNamespace].map(([namespace, those]) => [namespace, namesIn(those, candidates)]));
   }
 
+  retains(): boolean {
+    return false;
+  }
+
   isReserved(place: NamespacedRef, source: string): boolean {
     return this.#options.pods
       .by("claim", keyOf(place))

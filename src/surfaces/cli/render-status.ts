@@ -22,6 +22,9 @@ export function renderStatus(report: StatusReport): string {
         }),
       ),
     ),
+    ...features.flatMap(({ table }) =>
+      table && table.rows.length > 0 ? [renderTable(table.columns, table.rows)] : [],
+    ),
     webhooks.length > 0
       ? renderTable(
           ["WEBHOOK", "KIND", "LEADS TO"],

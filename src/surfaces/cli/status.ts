@@ -27,6 +27,7 @@ interface FeatureStatus {
   readonly mode: string;
   readonly kinds: readonly { readonly name: string; readonly crd: CrdState }[];
   readonly counts: Summary["counts"];
+  readonly table?: Summary["table"];
 }
 
 interface StatusSources {
@@ -70,8 +71,8 @@ async function getFeature(kube: Kube, entry: FeatureEntry, call: Call) {
     return { feature: { name: entry.name, mode: "refused", kinds, counts: [] }, problems };
   }
   const { summarise } = await entry.load();
-  const { counts, problems } = await summarise(kube, call);
-  return { feature: { name: entry.name, mode: decision.mode, kinds, counts }, problems };
+  const { counts, problems, table } = await summarise(kube, call);
+  return { feature: { name: entry.name, mode: decision.mode, kinds, counts, ...(table && { table }) }, problems };
 }
 
 function crdMissing(name: string): Problem {

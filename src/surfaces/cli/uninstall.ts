@@ -4,6 +4,7 @@ import { crdNameOf, crds, keyOf, leases, type NamespacedRef, type Resource, secr
 import type { FeatureEntry } from "../../features/feature.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { getCrdState } from "../../kube/crd-state.ts";
+import type { Settings } from "../../options.ts";
 import type { Owner } from "../../ownership/holder.ts";
 import { fingerprintKeySecret } from "../../replication/fingerprint.ts";
 import { type Lease, leaseName, renewDeadlineMs } from "../../runtime/lease-move.ts";
@@ -13,6 +14,7 @@ interface UninstallPlan {
   readonly namespace: string;
   readonly entries: readonly FeatureEntry[];
   readonly installation: Owner;
+  readonly settings: Settings;
   readonly copies: "keep" | "delete";
   readonly crds: "keep" | "delete";
   /** Name of the Secret with the certificates of the webhook server. */
@@ -31,22 +33,26 @@ export async function uninstall(plan: UninstallPlan, call: Call): Promise<number
     return 1;
   }
   for (const configuration of await plan.removeWebhooks(kube, call)) write(`${configuration} deleted\n`);
-  for (const entry of entries) await uninstallFeature(plan, entry, call);
+  const left: string[] = [];
+  for (const entry of entries) left.push(...(await uninstallFeature(plan, entry, call)));
   await removeOwn(plan, secrets, plan.certificateSecret, call);
   // While copies name an owner that is still there, an operator installed again must know their fingerprints.
   if (plan.crds === "delete") await removeOwn(plan, secrets, fingerprintKeySecret, call);
   if (await kube.delete(leases, lease, call)) write(`Lease ${keyOf(lease)} deleted\n`);
-  return 0;
+  for (const line of left) write(`left: ${line}\n`);
+  return left.length > 0 ? 1 : 0;
 }
 
-async function uninstallFeature(plan: UninstallPlan, entry: FeatureEntry, call: Call): Promise<void> {
-  const { kube, installation, write } = plan;
+/** Tells what could not be taken back. */
+async function uninstallFeature(plan: UninstallPlan, entry: FeatureEntry, call: Call): Promise<readonly string[]> {
+  const { kube, installation, settings, write } = plan;
   // With their owners gone, the garbage collector would take copies that still name them.
   const copies = plan.crds === "delete" && plan.copies === "keep" ? "orphan" : plan.copies;
   const module = await entry.load();
   // Also when the kinds are gone: what was left on other objects did not go with them.
-  for (const line of await module.uninstall(kube, { copies, installation, ...call })) write(`${line}\n`);
-  if (plan.crds === "keep") return;
+  const { done, left } = await module.uninstall(kube, { copies, installation, settings, ...call });
+  for (const line of done) write(`${line}\n`);
+  if (plan.crds === "keep") return left;
   for (const kind of entry.kinds) {
     // Only what we installed ourselves: deleting a CRD deletes all its objects.
     if ((await getCrdState(kube, kind, call)) !== "stand-in") continue;
@@ -54,6 +60,7 @@ async function uninstallFeature(plan: UninstallPlan, entry: FeatureEntry, call: 
       write(`CustomResourceDefinition ${crdNameOf(kind)} deleted\n`);
     }
   }
+  return left;
 }
 
 async function removeOwn(

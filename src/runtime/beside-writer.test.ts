@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sidecarSets } from "../../api/kinds.ts";
-import { ApiError } from "../../kube/errors.ts";
-import type { Pass } from "../../runtime/controller.ts";
-import { sidecarRecord } from "../../testing/sidecar-records.ts";
+import { sidecarSets } from "../api/kinds.ts";
+import { ApiError } from "../kube/errors.ts";
+import { sidecarRecord } from "../testing/sidecar-records.ts";
 import { BesideWriter } from "./beside-writer.ts";
+import type { Pass } from "./controller.ts";
 
 const set = sidecarRecord("logs");
 
@@ -20,7 +20,7 @@ function world(...answers: readonly (Error | undefined)[]) {
   };
   const log = { warn: (message: string) => void warnings.push(message) };
   const sets = { writing: (_key: string, write: () => Promise<unknown>) => write() };
-  const writer = new BesideWriter({ resource: sidecarSets, sets: () => sets as never });
+  const writer = new BesideWriter({ resource: sidecarSets, objects: () => sets as never });
   const pass = { kube, log, signal: new AbortController().signal } as unknown as Pass;
   return { left, warnings, writer, write: () => writer.write(set, "{}", pass) };
 }

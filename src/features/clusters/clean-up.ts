@@ -1,0 +1,35 @@
+import type { Call, Kube } from "../../kube/client.ts";
+import type { Owner } from "../../ownership/holder.ts";
+import { releaseSharedCopies } from "../../pullsecrets/uninstall.ts";
+import { removeAllEntries } from "./injection/accounts.ts";
+import { findPolicyVersion } from "./injection/choose.ts";
+import { removeObjects } from "./injection/objects.ts";
+import { counted } from "./words.ts";
+
+interface CleanUp extends Call {
+  readonly kube: Kube;
+  readonly installation: Owner;
+  readonly copies: "keep" | "orphan" | "delete";
+}
+
+/** Takes everything of ours out of a cluster, so that nothing is left that could change or block anybody's Pods. */
+export async function cleanUp({ kube, installation, copies, signal }: CleanUp): Promise<readonly string[]> {
+  const lines = [...(await removeInjection({ kube, installation, signal }))];
+  const released = await releaseSharedCopies(kube, installation, { copies, signal });
+  return [...lines, ...released];
+}
+
+/** The same without the copies. */
+export async function removeInjection({
+  kube,
+  installation,
+  signal,
+}: Omit<CleanUp, "copies">): Promise<readonly string[]> {
+  const version = await findPolicyVersion(kube, { signal });
+  const removed = await removeObjects(version, { kube, installation, signal });
+  const accounts = await removeAllEntries(kube, { signal });
+  return [
+    ...removed.map(({ resource, ref }) => `${resource.kind} ${ref.name} deleted`),
+    ...(accounts > 0 ? [`entries removed from ${counted(accounts, "ServiceAccount")}`] : []),
+  ];
+}

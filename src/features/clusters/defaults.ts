@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from "node:util";
+import type { WatchCache } from "../../kube/cache.ts";
+import type { Reference } from "../../pullsecrets/references.ts";
+import type { ConfigurationRecord } from "./configuration-record.ts";
+import { type Credentials, countingOf, globalCredentials } from "./credentials.ts";
+
+interface DefaultsOptions {
+  /** Where a configuration counts. */
+  readonly namespace: string;
+  readonly fallback: Reference | undefined;
+}
+
+/** The default of all clusters, as configurations come and go. */
+export class Defaults {
+  readonly #options: DefaultsOptions;
+  readonly #listeners = new Set<(before: Credentials) => void>();
+  readonly #attached = Promise.withResolvers<WatchCache<ConfigurationRecord>>();
+  #configurations: WatchCache<ConfigurationRecord> | undefined;
+  #current: Credentials;
+
+  constructor(options: DefaultsOptions) {
+    this.#options = options;
+    this.#current = this.#compute();
+  }
+
+  get namespace(): string {
+    return this.#options.namespace;
+  }
+
+  attach(configurations: WatchCache<ConfigurationRecord>): void {
+    this.#configurations = configurations;
+    configurations.subscribe(() => this.#look());
+    this.#attached.resolve(configurations);
+  }
+
+  /** Resolves once what is said can be believed. */
+  async synced(): Promise<void> {
+    await (await this.#attached.promise).synced();
+    this.#look();
+  }
+
+  /** Which pull secrets clusters get that name none. */
+  get credentials(): Credentials {
+    return this.#current;
+  }
+
+  /** The configuration that counts. */
+  get counting(): ConfigurationRecord | undefined {
+    return countingOf(this.#configurations?.list() ?? [], this.#options.namespace);
+  }
+
+  onChange(listener: (before: Credentials) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #compute(): Credentials {
+    return globalCredentials({ ...this.#options, configurations: this.#configurations?.list() ?? [] });
+  }
+
+  #look(): void {
+    const now = this.#compute();
+    if (isDeepStrictEqual(now, this.#current)) return;
+    const before = this.#current;
+    this.#current = now;
+    for (const listener of [...this.#listeners]) listener(before);
+  }
+}

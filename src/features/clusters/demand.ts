@@ -1,0 +1,219 @@
+import { injectLabel } from "../../api/marks.ts";
+import { type KubeObject, keyOf, type NamespacedRef } from "../../api/objects.ts";
+import type { Change, WatchCache } from "../../kube/cache.ts";
+import type { Call, Kube } from "../../kube/client.ts";
+import { unlessAborted } from "../../kube/deadline.ts";
+import type { Owner } from "../../ownership/holder.ts";
+import type { Asker, Wanted } from "../../pullsecrets/asker.ts";
+import { findSource } from "../../pullsecrets/find.ts";
+import { judge } from "../../pullsecrets/judge.ts";
+import { candidatesOf } from "../../pullsecrets/names.ts";
+import { isCopyOf } from "../../pullsecrets/ours.ts";
+import type { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
+import type { Reference } from "../../pullsecrets/references.ts";
+import type { SourceState } from "../../pullsecrets/report.ts";
+import type { Replication } from "../../replication/replication.ts";
+import type { Naming } from "./injection/record.ts";
+import { type NamingFacts, namesIn, namingOf, type Recorded, type Sight, usualNames } from "./naming.ts";
+
+/** What a cluster is to have. */
+export interface Claims {
+  readonly references: readonly Reference[];
+  readonly excluded: readonly string[];
+  readonly retains: boolean;
+}
+
+interface DemandOptions {
+  readonly home: Kube;
+  readonly replication: Replication;
+  readonly installation: Owner;
+  readonly pullSecrets: Pick<PullSecrets, "copyIn" | "reportOf" | "wake">;
+  readonly recorded: () => Recorded;
+  /** Copies come after this. */
+  readonly begun: Promise<unknown>;
+  /** What came of a source has changed. */
+  onReport(source: string): void;
+}
+
+/** First the injection changes; then Pods that were created meanwhile have a moment to start. */
+export const graceMs = 3_000;
+
+/** Which copies one cluster is to have, and by which names: in every namespace that is served. */
+export class Demand implements Asker, Disposable {
+  readonly feature = "clusters";
+  readonly #options: DemandOptions;
+  readonly #looked = new Map<string, SourceState>();
+  /** Sources whose copies wait for the injection to change. */
+  readonly #waiting = new Set<string>();
+  #claims: Claims;
+  #settledAtMs: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(claims: Claims, options: DemandOptions) {
+    this.#claims = claims;
+    this.#options = options;
+  }
+
+  get claims(): Claims {
+    return this.#claims;
+  }
+
+  /** Tells which sources that concerns. */
+  update(claims: Claims): readonly string[] {
+    const before = this.#claims;
+    this.#claims = claims;
+    this.#settledAtMs = undefined;
+    return [...new Set([...before.references, ...claims.references].map(keyOf))];
+  }
+
+  /** The injection is as it should be, or cannot be. */
+  noteSettled(): void {
+    if (this.#settledAtMs !== undefined) return;
+    this.#settledAtMs = performance.now();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#wakeWaiting(), graceMs);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+
+  isServed(namespace: KubeObject | undefined): boolean {
+    if (!namespace || namespace.metadata.deletionTimestamp) return false;
+    const { name, labels } = namespace.metadata;
+    return labels?.[injectLabel] !== "false" && !this.#claims.excluded.includes(name);
+  }
+
+  /** Whether a namespace has come to be served, or is served no longer. */
+  concerns({ before, after }: Change<KubeObject>): boolean {
+    return this.isServed(before) !== this.isServed(after);
+  }
+
+  /** Namespaces that get copies; those of the cluster's own parts first. */
+  served(): readonly string[] {
+    const all = this.#options.replication.namespaces.list().filter((namespace) => this.isServed(namespace));
+    const names = all.map(({ metadata }) => metadata.name);
+    return [...names.filter((name) => name === "kube-system"), ...names.filter((name) => name !== "kube-system")];
+  }
+
+  namesIn(namespace: string): readonly string[] {
+    const facts = this.#facts();
+    return namesIn(namespace, usualNames(facts), facts);
+  }
+
+  usualNames(): readonly string[] {
+    return usualNames(this.#facts());
+  }
+
+  /** What copies of a source are called where nothing stands in the way. */
+  nameOf(source: Reference): string {
+    return candidatesOf(source)[0] ?? "";
+  }
+
+  naming(exempt?: Naming["exempt"]): Naming {
+    return namingOf(this.served(), this.#facts(), exempt);
+  }
+
+  stateOf(source: Reference): SourceState | undefined {
+    const key = keyOf(source);
+    const { pullSecrets, replication } = this.#options;
+    const known = replication.sources.get(key);
+    return pullSecrets.reportOf(key)?.state ?? (known ? judge(known) : this.#looked.get(key));
+  }
+
+  /** Looks at sources that nobody has looked at yet: of some, no name may be given to Pods. */
+  async learn({ signal }: Call): Promise<void> {
+    const { home, replication } = this.#options;
+    const unknown = this.#claims.references.filter((source) => this.stateOf(source) === undefined);
+    await Promise.all(
+      unknown.map(async (source) => {
+        const { state } = await findSource(source, replication, home, { signal });
+        this.#looked.set(keyOf(source), state);
+      }),
+    );
+  }
+
+  async synced({ signal }: Call = {}): Promise<void> {
+    await unlessAborted(this.#options.begun, signal);
+  }
+
+  sources(): Iterable<string> {
+    return this.#claims.references.map(keyOf);
+  }
+
+  lists(source: string): boolean {
+    return this.#claims.references.some((reference) => keyOf(reference) === source);
+  }
+
+  retains(): boolean {
+    return this.#claims.retains;
+  }
+
+  wanted(source: string): Wanted {
+    const at = this.#claims.references.findIndex((reference) => keyOf(reference) === source);
+    if (at < 0) return new Map();
+    const facts = this.#facts();
+    const usual = usualNames(facts);
+    return new Map(
+      this.served().map((namespace) => {
+        const name = namesIn(namespace, usual, facts)[at];
+        return [namespace, name ? [name] : []];
+      }),
+    );
+  }
+
+  isReserved({ namespace, name }: NamespacedRef, source: string): boolean {
+    const names = this.namesIn(namespace);
+    return this.#claims.references.some((other, at) => names[at] === name && keyOf(other) !== source);
+  }
+
+  graceMs(): number {
+    return graceMs;
+  }
+
+  async mayGo(_copy: NamespacedRef, source: string): Promise<boolean> {
+    const sinceMs = this.#settledAtMs ?? Number.POSITIVE_INFINITY;
+    if (performance.now() - sinceMs >= graceMs) return true;
+    this.#waiting.add(source);
+    return false;
+  }
+
+  onReport(source: string): void {
+    this.#options.onReport(source);
+  }
+
+  #wakeWaiting(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const source of waiting) this.#options.pullSecrets.wake(source);
+  }
+
+  #facts(): NamingFacts {
+    const { recorded, replication, installation } = this.#options;
+    return {
+      references: this.#claims.references,
+      recorded: recorded(),
+      isInjected: (source) => isInjectable(this.stateOf(source)),
+      sightOf: (source, namespace) => this.#sightOf(source, namespace),
+      isTaken: (name, source, namespace) => {
+        const copy = replication.copies.get(keyOf({ namespace, name }));
+        return copy !== undefined && !isCopyOf(copy, source, installation);
+      },
+    };
+  }
+
+  #sightOf(source: Reference, namespace: string): Sight {
+    const { pullSecrets } = this.#options;
+    const copy = pullSecrets.copyIn(source, namespace);
+    if (copy) return { kind: "named", name: copy.metadata.name };
+    const place = pullSecrets.reportOf(keyOf(source))?.places.get(namespace);
+    if (place?.kind === "collision") return { kind: "collision" };
+    return place?.kind === "refused" && place.name ? { kind: "named", name: place.name } : { kind: "nothing" };
+  }
+}
+
+/** The name of a missing source is given as well: it heals when the source comes. */
+export const isInjectable = (state: SourceState | undefined): boolean =>
+  state?.kind !== "type-rejected" && state?.kind !== "is-a-copy" && state?.kind !== "vetoed";
+
+export type NamespaceCache = Pick<WatchCache, "get" | "list" | "subscribe">;

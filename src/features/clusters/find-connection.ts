@@ -1,0 +1,67 @@
+import { createSecureContext } from "node:tls";
+import { keyOf, type Secret, secrets } from "../../api/objects.ts";
+import type { Call, Kube } from "../../kube/client.ts";
+import type { Connection } from "../../kube/connection.ts";
+import { connectionOfKubeconfig, KubeconfigError } from "../../kube/kubeconfig.ts";
+import { describeError } from "../../kube/log.ts";
+import { cut } from "../../runtime/cut.ts";
+import { hitIn, type Place, searchFor } from "./kubeconfig-search.ts";
+import type { ClusterRecord } from "./record.ts";
+
+export interface SearchOptions {
+  readonly clusterApiNamespaces: readonly string[];
+  readonly allowInsecure: boolean;
+}
+
+export interface NoConnection {
+  readonly kind: "no-kubeconfig";
+  readonly reason: "KubeconfigMissing" | "AmbiguousKubeconfig" | "KubeconfigRefused";
+  readonly message: string;
+}
+
+interface Looked {
+  /** By the Secrets that were looked at: the version that was there. */
+  readonly versions: ReadonlyMap<string, string | undefined>;
+  readonly result: { readonly kind: "found"; readonly connection: Connection } | NoConnection;
+}
+
+const maxMessage = 512;
+
+/** Reads the kubeconfig of a cluster. It is data: whoever wrote it reaches neither our files nor our programs. */
+export async function findConnection(
+  record: ClusterRecord,
+  home: Kube,
+  { clusterApiNamespaces, allowInsecure }: SearchOptions,
+  { signal }: Call,
+): Promise<Looked> {
+  const search = searchFor(record, clusterApiNamespaces);
+  const places = search.flat();
+  const found = await Promise.all(places.map((place) => home.get<Secret>(secrets, place, { signal })));
+  const versions = new Map(places.map((place, at) => [keyOf(place), found[at]?.metadata.resourceVersion]));
+  const there = found.flatMap((secret) => (secret ? [[keyOf(secret.metadata), secret] as const] : []));
+  const hit = hitIn(search, new Map(there));
+  if (hit.kind === "found") return { versions, result: await connectionIn(hit.text, hit.place, allowInsecure) };
+  const reason = hit.kind === "missing" ? "KubeconfigMissing" : "AmbiguousKubeconfig";
+  return { versions, result: { kind: "no-kubeconfig", reason, message: hit.message } };
+}
+
+async function connectionIn(text: string, place: Place, allowInsecure: boolean): Promise<Looked["result"]> {
+  try {
+    const connection = await connectionOfKubeconfig(text, { allowFiles: false, allowExec: false, allowInsecure });
+    checkCertificates(connection);
+    return { kind: "found", connection };
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    const message = `Secret ${keyOf(place)}: ${cut(describeError(error), maxMessage)}`;
+    return { kind: "no-kubeconfig", reason: "KubeconfigRefused", message };
+  }
+}
+
+/** What cannot be read here would fail at every connection, as if the network were to blame. */
+function checkCertificates({ tls: { ca, cert, key } }: Connection): void {
+  try {
+    createSecureContext({ ca, cert, key });
+  } catch {
+    throw new KubeconfigError("its certificates or its key cannot be read");
+  }
+}

@@ -1,0 +1,109 @@
+import { namespaceOf } from "../../../api/objects.ts";
+import { serviceAccounts } from "../../../api/pods.ts";
+import type { KeyedPass } from "../../../runtime/run-keyed.ts";
+import { type AccountRecord, accountOperations, addedTo, planAccount } from "./account-plan.ts";
+import { accountKey, openLists } from "./accounts.ts";
+import { Contests } from "./contests.ts";
+import { type Ending, type WayOptions, type WorkingWay, wholeCluster } from "./injector.ts";
+import { removeObjects } from "./objects.ts";
+
+const lookAgainMs = 500;
+
+/** Pods get their names by way of their accounts. */
+export function accountWay(options: WayOptions): WorkingWay {
+  const { kube, log, installation, version, replication } = options;
+  const accounts = openLists(kube, log);
+  const contests = new Contests();
+  /** What we put into accounts, by UID: what is missing of it was taken out by somebody else. */
+  const written = new Map<string, readonly string[]>();
+  let isAlone = false;
+  let isBegun = false;
+
+  return {
+    caches: [accounts],
+    recorded: () => ({ names: [], special: { get: addedIn } }),
+    keys: () => accounts.keys(),
+    begin(wake) {
+      const stops = [
+        accounts.subscribe(({ key, after }) => {
+          if (after) wake(key);
+          else contests.forget(key);
+        }),
+        replication.namespaces.subscribe((change) => {
+          if (!options.demand().concerns(change)) return;
+          for (const account of accounts.by("namespace", change.key)) wake(accountKey(account));
+        }),
+      ];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    pass: (key, pass) => (key === wholeCluster ? leavePolicy(pass) : serveAccount(key, pass)),
+    state() {
+      if (!isBegun || accounts.list().some(isOpen)) return { kind: "pending" };
+      return { kind: "active", suffixed: 0, exempt: 0, contested: contests.keys() };
+    },
+  };
+
+  function addedIn(namespace: string): readonly string[] {
+    return [...new Set(accounts.by("namespace", namespace).flatMap(addedTo))];
+  }
+
+  function wantedOf(account: AccountRecord): readonly string[] {
+    const demand = options.demand();
+    const namespace = namespaceOf(account);
+    return demand.isServed(replication.namespaces.get(namespace)) ? demand.namesIn(namespace) : [];
+  }
+
+  function isOpen(account: AccountRecord): boolean {
+    const isGoing = replication.namespaces.get(namespaceOf(account))?.metadata.deletionTimestamp !== undefined;
+    if (isGoing || contests.leftMs(accountKey(account)) > 0) return false;
+    return planAccount(account, wantedOf(account)) !== undefined;
+  }
+
+  async function serveAccount(key: string, { kube: fenced, signal }: KeyedPass): Promise<Ending> {
+    const account = accounts.get(key);
+    if (!account || !isOpen(account)) return leftOf(key);
+    const { uid, resourceVersion } = account.metadata;
+    const listed = account.imagePullSecrets.map(({ name }) => name);
+    const wanted = wantedOf(account);
+    const isReverted = written.get(uid)?.some((name) => wanted.includes(name) && !listed.includes(name));
+    if (isReverted) contests.noteRevert(key, resourceVersion);
+    if (contests.leftMs(key) > 0) return leftOf(key);
+
+    const plan = planAccount(account, wanted);
+    if (!plan) return {};
+    const hasAnnotations = await isAnnotated(account, { kube: fenced, signal });
+    const body = accountOperations(account, plan, { hasAnnotations });
+    await accounts.writing(key, () =>
+      fenced.patch(serviceAccounts, account.metadata, { type: "json", body }, { owner: "accounts", signal }),
+    );
+    written.set(uid, plan.added);
+    return {};
+  }
+
+  /** The cache keeps none but ours. */
+  async function isAnnotated(
+    { metadata }: AccountRecord,
+    { kube: client, signal }: Pick<KeyedPass, "kube" | "signal">,
+  ) {
+    if (metadata.annotations) return true;
+    return (await client.getMetadata(serviceAccounts, metadata, { signal }))?.metadata.annotations !== undefined;
+  }
+
+  function leftOf(key: string): Ending {
+    const leftMs = contests.leftMs(key);
+    return leftMs > 0 ? { recheckAfterMs: leftMs } : {};
+  }
+
+  /** The policy of another way goes once all accounts are served. */
+  async function leavePolicy({ kube: fenced, signal }: KeyedPass): Promise<Ending> {
+    await options.demand().learn({ signal });
+    isBegun = true;
+    if (isAlone) return {};
+    if (accounts.list().some(isOpen)) return { recheckAfterMs: lookAgainMs };
+    await removeObjects(version, { kube: fenced, installation, signal });
+    isAlone = true;
+    return {};
+  }
+}

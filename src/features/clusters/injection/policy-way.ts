@@ -1,0 +1,110 @@
+import { isDeepStrictEqual } from "node:util";
+import { type KubeObject, keyOf } from "../../../api/objects.ts";
+import { isEnforcing } from "../../../api/pods.ts";
+import type { Change } from "../../../kube/cache.ts";
+import { Gaps } from "../../../runtime/gaps.ts";
+import type { KeyedPass } from "../../../runtime/run-keyed.ts";
+import { suffixedIn } from "../naming.ts";
+import { exemptAmong, isMarked, openIdentities, removeEntries } from "./accounts.ts";
+import { type Ending, type WayOptions, type WorkingWay, wholeCluster } from "./injector.ts";
+import { type InjectionState, noNames } from "./mode.ts";
+import {
+  bindingKind,
+  ensureObject,
+  isOurs,
+  openObject,
+  type PolicyVersion,
+  policyKind,
+  recordKind,
+} from "./objects.ts";
+import { bindingSpecOf, fitting, policySpecOf } from "./policy.ts";
+import { type Naming, parseRecord, recordDataOf } from "./record.ts";
+
+/** The API server goes by a new policy within a second. */
+const inForceAfterMs = 2_000;
+/** Whoever undoes what we restore gets no quicker answer. */
+const restoreGapMs = 1_000;
+
+/** Pods get their names from a policy of the cluster itself, which goes on without us. */
+export function policyWay(version: PolicyVersion, options: WayOptions): WorkingWay {
+  const { kube, log, installation, replication } = options;
+  const kinds = { record: recordKind, policy: policyKind(version), binding: bindingKind(version) };
+  const record = openObject(kinds.record, kube, log);
+  const policy = openObject(kinds.policy, kube, log);
+  const binding = openObject(kinds.binding, kube, log);
+  const accounts = openIdentities(kube, log);
+  const gaps = new Gaps(restoreGapMs);
+  let read: { readonly version: string; readonly naming: Naming } | undefined;
+  let state: InjectionState = { kind: "pending" };
+  let writtenAtMs = Number.NEGATIVE_INFINITY;
+
+  return {
+    caches: [record, policy, binding, accounts],
+    recorded() {
+      const found = record.get(keyOf(kinds.record.ref));
+      if (!found || !isOurs(found, kinds.record.ref, installation)) return noNames;
+      const { resourceVersion } = found.metadata;
+      if (read?.version !== resourceVersion) read = { version: resourceVersion, naming: parseRecord(found.data) };
+      return read.naming;
+    },
+    keys: () => [],
+    begin(wake) {
+      const wakeAll = () => wake(wholeCluster);
+      const stops = [
+        ...[record, policy, binding].map((cache) => cache.subscribe(wakeAll)),
+        accounts.subscribe((change) => void (concernsPods(change) && wakeAll())),
+        replication.namespaces.subscribe((change) => void (options.demand().concerns(change) && wakeAll())),
+      ];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    async pass(_key, pass) {
+      const waitMs = gaps.waitMs(wholeCluster);
+      if (waitMs > 0) return { recheckAfterMs: waitMs };
+      if (await writeObjects(pass)) {
+        writtenAtMs = performance.now();
+        gaps.happened(wholeCluster);
+      }
+      return leaveAccounts(pass);
+    },
+    state: () => state,
+  };
+
+  /** The binding is refused before its policy is there. */
+  async function writeObjects({ kube: fenced, signal }: KeyedPass): Promise<boolean> {
+    const demand = options.demand();
+    await demand.learn({ signal });
+    const isServed = (name: string) => demand.isServed(replication.namespaces.get(name));
+    const { naming, leftOut } = fitting(demand.naming(exemptAmong(accounts.list(), isServed)));
+    const writing = { kube: fenced, installation, signal };
+    const { excluded } = demand.claims;
+    const wrote = [
+      await ensureObject(kinds.record, recordDataOf(naming), record, writing),
+      await ensureObject(kinds.policy, policySpecOf(naming), policy, writing),
+      await ensureObject(kinds.binding, bindingSpecOf({ excludedNamespaces: excluded }), binding, writing),
+    ];
+    const exempt = [...naming.exempt.values()].flat().length;
+    state = { kind: "active", suffixed: suffixedIn(naming), exempt, contested: [] };
+    if (leftOut.length > 0) {
+      const message = `the names of ${leftOut.length} namespaces do not fit into the policy, e.g. ${leftOut[0]}`;
+      state = { kind: "failed", reason: "Collision", message };
+    }
+    return wrote.includes(true);
+  }
+
+  /** What another way has put into accounts goes once the policy is in force. */
+  async function leaveAccounts({ kube: fenced, signal }: KeyedPass): Promise<Ending> {
+    const marked = accounts.list().filter(isMarked);
+    if (marked.length === 0) return {};
+    const waitMs = writtenAtMs + inForceAfterMs - performance.now();
+    if (waitMs > 0) return { recheckAfterMs: waitMs };
+    await Promise.all(marked.map((account) => removeEntries(account, fenced, { signal })));
+    return {};
+  }
+}
+
+function concernsPods({ before, after }: Change<KubeObject>): boolean {
+  const factsOf = (account: KubeObject | undefined) => account && [isEnforcing(account), isMarked(account)];
+  return !isDeepStrictEqual(factsOf(before) ?? [false, false], factsOf(after) ?? [false, false]);
+}

@@ -1,0 +1,110 @@
+import type { Log } from "../../kube/log.ts";
+import type { Pass } from "../../runtime/controller.ts";
+import type { Announcement } from "../../runtime/outcome.ts";
+import { cleanUp, removeInjection } from "./clean-up.ts";
+import type { Credentials } from "./credentials.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Link } from "./link.ts";
+import type { ClusterRecord } from "./record.ts";
+import type { Home } from "./session.ts";
+
+interface LeavingOptions {
+  readonly fleet: Fleet;
+  readonly home: Home;
+  /** How long a cluster that does not answer is waited for. */
+  readonly timeoutMs: number;
+  readonly log: Log;
+}
+
+interface Left {
+  readonly isDone: boolean;
+  readonly event?: Announcement;
+  readonly recheckAfterMs?: number;
+}
+
+const lookAgainMs = 500;
+const done: Left = { isDone: true };
+
+/** Takes leave of clusters whose Cluster is deleted. */
+export class Leaving {
+  readonly #options: LeavingOptions;
+  /** Clusters of the original that are being seen off, by UID: once is enough. */
+  readonly #departing = new Set<string>();
+
+  constructor(options: LeavingOptions) {
+    this.#options = options;
+  }
+
+  async leave(record: ClusterRecord, credentials: Credentials, pass: Pass): Promise<Left> {
+    if (record.wish.isPaused) {
+      return {
+        ...done,
+        event: warning("CleanupSkipped", "it is paused: what Latchkey made in this cluster stays there"),
+      };
+    }
+    const { fleet, timeoutMs, log } = this.#options;
+    const link = fleet.ensure({ record, credentials });
+    if (!link) return { isDone: false, recheckAfterMs: lookAgainMs };
+    try {
+      const isClean = await this.#tryLeaving(link, pass);
+      if (isClean) return done;
+    } catch (error) {
+      if (pass.signal.aborted) throw error;
+      log.warn("a cluster could not be cleaned up", { cluster: record.metadata.name, error });
+    }
+    const leftMs = Date.parse(record.metadata.deletionTimestamp ?? "") + timeoutMs - Date.now();
+    if (!(leftMs > 0)) {
+      return {
+        ...done,
+        event: warning("CleanupIncomplete", "it did not answer: what Latchkey made in this cluster stays there"),
+      };
+    }
+    link.ring();
+    return { isDone: false, recheckAfterMs: Math.min(leftMs, lookAgainMs) };
+  }
+
+  /** Beside the original there is no finalizer: one try while the way to the cluster is still known, and we let go. */
+  leaveInTime(record: ClusterRecord): void {
+    const { fleet, home, timeoutMs, log } = this.#options;
+    const { name, uid } = record.metadata;
+    const link = fleet.get(name);
+    if (!link || link.order.record.metadata.uid !== uid || this.#departing.has(uid)) return;
+    this.#departing.add(uid);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const leave = async () => {
+      if (link.kube && !record.wish.isPaused && home.election.isLeader()) await this.#tryLeaving(link, { signal });
+    };
+    void leave()
+      .catch((error: unknown) => log.warn("a cluster could not be cleaned up", { cluster: name, error }))
+      .finally(() => {
+        if (fleet.get(name) === link) fleet.release(name);
+        this.#departing.delete(uid);
+      });
+  }
+
+  /** Whether there is nothing left to do. */
+  async #tryLeaving(link: Link, { signal }: Pick<Pass, "signal">): Promise<boolean> {
+    const { fleet, home } = this.#options;
+    // The older one goes on, with everything that is there.
+    if (fleet.rivalOf(link)) return true;
+    if (!link.kube) return false;
+    link.retire();
+    await link.stopServing();
+    const { installation, election } = home;
+    const kube = link.kube.fencedBy(() => election.isLeader() && !signal.aborted);
+    if (!link.isHome) {
+      await cleanUp({ kube, installation, copies: "delete", signal });
+      return true;
+    }
+    await removeInjection({ kube, installation, signal });
+    return !this.#hasLeftovers();
+  }
+
+  /** Copies at home go by the passes over their sources; those that others list as well are none of our business. */
+  #hasLeftovers(): boolean {
+    const { pullSecrets } = this.#options.home;
+    return pullSecrets.hasUnlisted();
+  }
+}
+
+const warning = (reason: string, message: string): Announcement => ({ type: "Warning", reason, message });

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import type { Kube } from "../../kube/client.ts";
+import type { Log } from "../../kube/log.ts";
+import type { Owner } from "../../ownership/holder.ts";
+import { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
+import { startInspection } from "../../replication/inspection.ts";
+import { openReplicationAway, type Replication } from "../../replication/replication.ts";
+import type { Election } from "../../runtime/lease.ts";
+import { runKeyed } from "../../runtime/run-keyed.ts";
+import { type Claims, Demand } from "./demand.ts";
+import type { HomeAsker } from "./home-asker.ts";
+import { type AnyCache, Injector } from "./injection/injector.ts";
+import type { InjectionState, Way } from "./injection/mode.ts";
+import type { PolicyVersion } from "./injection/objects.ts";
+
+/** What every cluster is served from. */
+export interface Home {
+  readonly kube: Kube;
+  readonly replication: Replication;
+  readonly pullSecrets: PullSecrets;
+  readonly asker: HomeAsker;
+  readonly installation: Owner;
+  readonly election: Election;
+  readonly log: Log;
+}
+
+interface SessionOptions {
+  readonly home: Home;
+  /** Of the cluster; the home's own where it is the home. */
+  readonly kube: Kube;
+  readonly isHome: boolean;
+  readonly way: Way;
+  readonly version: PolicyVersion | undefined;
+  readonly claims: Claims;
+  readonly log: Log;
+  /** There may be something new to tell. */
+  onChange(): void;
+}
+
+/** The injection comes first, but what keeps it from coming does not keep the copies. */
+const headStartMs = 5_000;
+
+/** A cluster that is connected, at work: its caches, its copies, its injection. */
+export class Session implements AsyncDisposable {
+  readonly demand: Demand;
+  readonly pullSecrets: PullSecrets;
+  readonly replication: Replication;
+  readonly #options: SessionOptions;
+  readonly #injector: Injector;
+  readonly #over = new AbortController();
+  readonly #ends: (() => Promise<unknown>)[] = [];
+
+  constructor(options: SessionOptions) {
+    const { home, kube, isHome, claims, way, version, log, onChange } = options;
+    const { installation } = home;
+    this.#options = options;
+    this.replication = isHome ? home.replication : openReplicationAway(kube, home.replication, log);
+    this.pullSecrets = isHome
+      ? home.pullSecrets
+      : new PullSecrets({ kube, replication: this.replication, installation, log, home: home.kube });
+    const demand = () => this.demand;
+    this.#injector = new Injector({
+      ...{ kube, replication: this.replication, installation, way, version, log, demand, onChange },
+    });
+    this.demand = new Demand(claims, {
+      ...{ home: home.kube, replication: this.replication, installation, pullSecrets: this.pullSecrets },
+      recorded: () => this.#injector.recorded(),
+      begun: Promise.race([this.#injector.begun, sleep(headStartMs, undefined, { ref: false })]),
+      onReport: () => {
+        this.#injector.wake();
+        onChange();
+      },
+    });
+    if (isHome) this.#serveHome();
+    else this.#serveAway();
+    this.#run(this.#injector);
+  }
+
+  get injection(): InjectionState {
+    return this.#injector.state();
+  }
+
+  /** All caches that are this session's own. */
+  get caches(): readonly AnyCache[] {
+    const own = this.#options.isHome ? [] : [this.replication.copies, this.replication.namespaces];
+    return [...own, ...this.#injector.caches];
+  }
+
+  update(claims: Claims): void {
+    if (isDeepStrictEqual(claims, this.demand.claims)) return;
+    const sources = this.demand.update(claims);
+    this.#injector.wake();
+    for (const source of sources) this.pullSecrets.wake(source);
+    this.#options.onChange();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    this.demand[Symbol.dispose]();
+    for (const end of this.#ends.toReversed()) await end();
+    await Promise.all(this.caches.map((cache) => cache[Symbol.asyncDispose]()));
+  }
+
+  /** Copies at home are shared with others: the pass over a source is one for all of them. */
+  #serveHome(): void {
+    const { home, onChange } = this.#options;
+    const serving = home.asker.serve(this.demand);
+    const wakeAll = () => {
+      for (const source of this.demand.sources()) this.pullSecrets.wake(source);
+    };
+    void this.demand.synced({ signal: this.#over.signal }).then(wakeAll, () => {});
+    this.#follow(onChange);
+    this.#ends.push(async () => {
+      serving();
+      wakeAll();
+    });
+  }
+
+  #serveAway(): void {
+    const { home, kube, log, onChange } = this.#options;
+    const { pullSecrets, replication } = this;
+    const { election } = home;
+    const { signal } = this.#over;
+    pullSecrets.addAsker(this.demand);
+    const working = runKeyed(pullSecrets.worker, { kube, election, log, signal });
+    const inspecting = startInspection(replication, { kube, election, log, signal });
+    for (const cache of replication.caches) cache.start();
+    this.#follow(onChange);
+    this.#ends.push(
+      () => pullSecrets[Symbol.asyncDispose](),
+      async () => inspecting[Symbol.asyncDispose](),
+      () => working.closed.catch(() => {}),
+    );
+  }
+
+  /** A namespace that comes to be served wants every source; one that changes otherwise is not of interest. */
+  #follow(onChange: () => void): void {
+    const stop = this.replication.namespaces.subscribe((change) => {
+      const isOther = (change.before === undefined) !== (change.after === undefined);
+      const isServedOtherwise = this.demand.concerns(change);
+      if (isServedOtherwise) for (const source of this.demand.sources()) this.pullSecrets.wake(source);
+      if (isOther || isServedOtherwise) onChange();
+    });
+    this.#ends.push(async () => stop());
+  }
+
+  #run(injector: Injector): void {
+    const { home, kube, log } = this.#options;
+    const { signal } = this.#over;
+    for (const cache of injector.caches) cache.start();
+    const working = runKeyed(injector.worker, { kube, election: home.election, log, signal });
+    this.#ends.push(() => working.closed.catch(() => {}));
+  }
+}

@@ -1,0 +1,229 @@
+import type { ClusterStatus } from "../../api/cluster.ts";
+import type { Condition } from "../../api/objects.ts";
+import { cut } from "../../runtime/cut.ts";
+import type { Credentials } from "./credentials.ts";
+import { describeAccounts } from "./injection/accounts.ts";
+import type { InjectionState, Way } from "./injection/mode.ts";
+import type { Identity, LinkState } from "./link.ts";
+import type { ClusterRecord } from "./record.ts";
+import { gravestOf, type PlaceTrouble, type Standing } from "./standing.ts";
+import { counted } from "./words.ts";
+
+/** How a cluster stands that is served. */
+export interface Serving {
+  readonly standings: readonly Standing[];
+  /** Namespaces there are, without those that are going. */
+  readonly total: number;
+  readonly served: number;
+  readonly injection: InjectionState;
+  /** What may not even be looked at. */
+  readonly forbidden: string | undefined;
+}
+
+/** What a pass found out about a cluster. */
+export interface View {
+  readonly link: Exclude<LinkState, { kind: "connecting" }>;
+  readonly identity: Identity | undefined;
+  readonly way: Way | undefined;
+  readonly credentials: Credentials;
+  /** Name of the older Cluster that leads to the same cluster. */
+  readonly rival: string | undefined;
+  readonly serving: Serving | undefined;
+}
+
+type Said = Pick<Condition, "status" | "reason" | "message">;
+
+const maxFailures = 10;
+const maxMessage = 2_048;
+
+export function clusterStatusOf(record: ClusterRecord, view: View): ClusterStatus {
+  const { identity, way, credentials, serving } = view;
+  const before = record.status;
+  const said = conditionsOf(record, view);
+  const { generation } = record.metadata;
+  const conditions = Object.entries(said).flatMap(([type, each]) =>
+    each ? [{ type, ...spoken(each), ...at(generation) }] : [],
+  );
+  const kept = keptConditions(record, view);
+  return {
+    ...at(generation),
+    conditions: conditions.map((each) => kept.find(({ type }) => type === each.type) ?? each),
+    ...(identity ? { clusterID: identity.id, serverVersion: identity.version } : identityIn(before)),
+    credentialsFrom: credentials.from,
+    ...modeOf(way, before),
+    ...(serving ? numbersOf(serving) : numbersIn(before)),
+  };
+}
+
+const at = (generation: number | undefined) => (generation === undefined ? {} : { observedGeneration: generation });
+
+const spoken = (each: Said): Said => ({ ...each, message: cut(each.message, maxMessage) });
+
+function conditionsOf(record: ClusterRecord, view: View) {
+  const { isPaused, pauseReason } = record.wish;
+  const reachable = reachableOf(view.link);
+  const stalled = stalledOf(view);
+  const blocker = reachable.status === "False" ? reachable : stalled;
+  const pullSecrets = pullSecretsOf(view, blocker);
+  const injection = injectionOf(view, blocker);
+  const paused = isPaused
+    ? yes("SpecSaysPaused", pauseReason || "spec.pause is true")
+    : no("SpecSaysUnpaused", "spec.pause is false");
+  return {
+    Ready: isPaused
+      ? no("SpecSaysPaused", paused.message)
+      : readyOf(view, [reachable, ...(stalled ? [stalled] : []), pullSecrets, injection]),
+    Reachable: reachable,
+    PullSecretsReady: pullSecrets,
+    Injection: injection,
+    Paused: paused,
+    Stalled: stalled && yes(stalled.reason, stalled.message),
+  };
+}
+
+/** While paused nobody looks at copies and injection: what was said of them stays, with the generation it was said for. */
+function keptConditions({ wish, status }: ClusterRecord, { serving }: View): readonly Condition[] {
+  if (!wish.isPaused || serving) return [];
+  return (status?.conditions ?? []).filter(({ type }) => type === "PullSecretsReady" || type === "Injection");
+}
+
+const yes = (reason: string, message: string): Said => ({ status: "True", reason, message });
+const no = (reason: string, message: string): Said => ({ status: "False", reason, message });
+const unknown = (reason: string, message: string): Said => ({ status: "Unknown", reason, message });
+
+function reachableOf(link: View["link"]): Said {
+  switch (link.kind) {
+    case "connected":
+    case "forbidden":
+      return yes("Connected", "its API server answers");
+    case "no-kubeconfig":
+      return no(link.reason, link.message);
+    case "unauthorized":
+      return no("Unauthorized", link.message);
+    case "unreachable":
+      return no("Unreachable", link.message);
+  }
+}
+
+/** Trying again is of no use until somebody changes something. */
+function stalledOf({ link, rival }: View): Said | undefined {
+  if (link.kind === "no-kubeconfig" && link.reason === "KubeconfigRefused") return no(link.reason, link.message);
+  if (rival === undefined) return undefined;
+  return no("DuplicateTarget", `Cluster ${rival} leads to the same cluster and is the older one`);
+}
+
+function pullSecretsOf({ link, credentials, serving }: View, blocker: Said | undefined): Said {
+  if (credentials.objection !== undefined) return no("InvalidReferences", credentials.objection);
+  if (link.kind === "forbidden") return no("Forbidden", link.message);
+  if (blocker) return unknown(blocker.reason, "not known while the cluster is not served");
+  if (!serving) return unknown("Progressing", "not looked at yet");
+  if (serving.forbidden !== undefined) return no("Forbidden", serving.forbidden);
+
+  const { standings } = serving;
+  const places = standings.flatMap((standing) => standing.places);
+  const sources = standings.flatMap(({ trouble }) => trouble ?? []);
+  const gravest = gravestOf([...sources, ...places]);
+  if (!gravest) {
+    if (standings.length === 0) return yes("NothingToCopy", "no pull secrets are named");
+    return yes("AllCopied", `${counted(standings.length, "pull secret")} in ${summaryOf(serving)} namespaces`);
+  }
+  return no(gravest.reason, [...sources.map(({ message }) => message), ...describePlaces(places, serving)].join("; "));
+}
+
+/** Those that are only under way are counted, the others named. */
+function describePlaces(places: readonly PlaceTrouble[], serving: Serving): readonly string[] {
+  const stuck = [...new Set(places.filter(({ reason }) => reason !== "Progressing").map(({ message }) => message))];
+  const named = stuck.slice(0, maxFailures);
+  const more = stuck.length - named.length;
+  const isUnderWay = places.some(({ reason }) => reason === "Progressing");
+  return [
+    ...named,
+    ...(more > 0 ? [`and ${more} more`] : []),
+    ...(isUnderWay ? [`${summaryOf(serving)} namespaces`] : []),
+  ];
+}
+
+function injectionOf({ link, way, serving }: View, blocker: Said | undefined): Said {
+  if (link.kind === "forbidden") return no("Forbidden", link.message);
+  if (blocker) return unknown(blocker.reason, "not known while the cluster is not served");
+  const state = serving?.injection ?? { kind: "pending" };
+  switch (state.kind) {
+    case "pending":
+      return unknown("Progressing", "being written");
+    case "disabled":
+      return no("Disabled", "mode None: Pods are given nothing");
+    case "failed":
+      return no(state.reason, state.message);
+    case "active": {
+      const { suffixed, exempt, contested } = state;
+      if (contested.length > 0) {
+        return yes("ServiceAccountsContested", `somebody else takes our entries out of ${describeAccounts(contested)}`);
+      }
+      const details = [
+        `mode ${way?.kind}`,
+        ...(suffixed > 0
+          ? [`${counted(suffixed, "namespace")} with names of ${suffixed === 1 ? "its" : "their"} own`]
+          : []),
+        ...(exempt > 0 ? [`${counted(exempt, "ServiceAccount")} exempt, enforcing mountable Secrets`] : []),
+      ];
+      return yes("Active", details.join("; "));
+    }
+  }
+}
+
+/** The gravest reason, and all there is to say. Mode None is no problem. */
+function readyOf({ way, serving }: View, conditions: readonly Said[]): Said {
+  const problems = conditions.filter(({ status, reason }) => status !== "True" && reason !== "Disabled");
+  const causes = problems.filter(({ status }) => status === "False");
+  const [gravest] = causes.length > 0 ? causes : problems;
+  if (!gravest) {
+    const references = counted(serving?.standings.length ?? 0, "reference");
+    return yes("Served", `${references} in ${serving ? summaryOf(serving) : "0/0"} namespaces, mode ${way?.kind}`);
+  }
+  const messages = causes.length > 0 ? causes.map(({ message }) => message) : [gravest.message];
+  return no(gravest.reason, [...new Set(messages)].join("; "));
+}
+
+function summaryOf(serving: Serving): string {
+  return `${serving.served - failedIn(serving)}/${serving.served}`;
+}
+
+const failedIn = ({ standings }: Serving): number =>
+  new Set(standings.flatMap(({ places }) => places.map(({ namespace }) => namespace))).size;
+
+function numbersOf(serving: Serving): Partial<ClusterStatus> {
+  const { standings, total, served } = serving;
+  const failures = standings.flatMap(({ places }) => places).filter(({ reason }) => reason !== "Progressing");
+  return {
+    namespaces: { total, served, excluded: total - served, failed: failedIn(serving), summary: summaryOf(serving) },
+    imagePullSecrets: standings.map(({ reference, copyName, state, copies, suffixed }) => ({
+      ...{ namespace: reference.namespace, name: reference.name, copyName, state, copies },
+      ...(suffixed.length > 0 && { suffixed: suffixed.length }),
+    })),
+    ...(failures.length > 0 && {
+      failures: failures.slice(0, maxFailures).map(({ namespace, source, reason, message }) => ({
+        ...{ namespace, source, reason, message: cut(message, maxMessage) },
+      })),
+    }),
+  };
+}
+
+/** What is not looked at now stays as it was last seen; its conditions tell that. */
+function numbersIn(before: ClusterStatus | undefined): Partial<ClusterStatus> {
+  const { namespaces, imagePullSecrets, failures } = before ?? {};
+  return {
+    ...(namespaces && { namespaces }),
+    ...(imagePullSecrets && { imagePullSecrets }),
+    ...(failures && { failures }),
+  };
+}
+
+function identityIn(before: ClusterStatus | undefined): Partial<ClusterStatus> {
+  const { clusterID, serverVersion } = before ?? {};
+  return { ...(clusterID && { clusterID }), ...(serverVersion && { serverVersion }) };
+}
+
+function modeOf(way: Way | undefined, before: ClusterStatus | undefined): Partial<ClusterStatus> {
+  if (way) return { injection: { mode: way.kind === "unavailable" ? "Policy" : way.kind } };
+  return before?.injection ? { injection: before.injection } : {};
+}

@@ -1,0 +1,49 @@
+import { keyOf } from "../../api/objects.ts";
+import type { Fleet } from "./fleet.ts";
+import { failureOf } from "./injection/injector.ts";
+import type { Link } from "./link.ts";
+import type { Session } from "./session.ts";
+import { standingOf } from "./standing.ts";
+import type { Serving, View } from "./status.ts";
+
+/** What is to be told about a cluster now; undefined while that is not known yet. */
+export function viewOf(link: Link, fleet: Fleet): View | undefined {
+  const { state, identity, way, order, session } = link;
+  if (state.kind === "connecting") return undefined;
+  const rival = fleet.rivalOf(link)?.order.record.metadata.name;
+  const isServed = state.kind === "connected" && rival === undefined && !order.record.wish.isPaused;
+  const serving = session && servingOf(session);
+  if (isServed && !serving) return undefined;
+  return { link: state, identity, way, credentials: order.credentials, rival, serving };
+}
+
+/** Undefined while the caches are filling. */
+function servingOf(session: Session): Serving | undefined {
+  const { demand, pullSecrets, replication, injection } = session;
+  const { copies, namespaces } = replication;
+  const refusal = [copies, namespaces].map(({ health }) => failureOf(health.failing?.error));
+  const forbidden = refusal.find((failure) => failure !== undefined);
+  if (!forbidden && !(copies.isSynced && namespaces.isSynced)) return undefined;
+  const served = demand.served();
+  const usual = demand.usualNames();
+  return {
+    standings: demand.claims.references.map((reference, at) =>
+      standingOf({
+        ...{ reference, served, copyName: usual[at] || demand.nameOf(reference) },
+        report: pullSecrets.reportOf(keyOf(reference)),
+        state: demand.stateOf(reference),
+        copyIn: (namespace) => pullSecrets.copyIn(reference, namespace)?.metadata.name,
+      }),
+    ),
+    total: namespaces.list().filter(({ metadata }) => !metadata.deletionTimestamp).length,
+    served: served.length,
+    injection,
+    forbidden: forbidden?.message,
+  };
+}
+
+/** Copies that are simply on their way, or an injection that is being written. */
+export const isUnderWay = ({ serving }: View): boolean =>
+  serving !== undefined &&
+  (serving.injection.kind === "pending" ||
+    serving.standings.some(({ places }) => places.some(({ reason }) => reason === "Progressing")));
