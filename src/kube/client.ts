@@ -38,6 +38,8 @@ export type { RequestSeen, Stream } from "./transport.ts";
 
 const listAttempts = 3;
 const answerWithinMs = 5_000;
+/** Whoever has answered within this time needs not be asked. */
+const justNowMs = 15_000;
 
 /** What a client and its fenced views have in common. */
 class Line {
@@ -147,6 +149,7 @@ export class Kube implements AsyncDisposable {
 
   /** Asked where a watch has gone silent: is it the server that says nothing any more? */
   async isAnswering({ signal }: Call = {}): Promise<boolean> {
+    if (this.#line.transport.silentMs < justNowMs) return true;
     try {
       await withDeadline(answerWithinMs, signal, (deadline) => this.request("GET", "/version", { signal: deadline }));
       return true;

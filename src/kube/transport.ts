@@ -57,6 +57,7 @@ export class Transport implements AsyncDisposable {
   readonly #timeoutMs: number;
   #pools: Pools;
   #isClosed = false;
+  #answeredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Connection, { userAgent, onRequest, timeoutMs }: TransportOptions = {}) {
     const url = new URL(connection.server);
@@ -68,6 +69,11 @@ export class Transport implements AsyncDisposable {
     this.#onRequest = onRequest;
     this.#timeoutMs = timeoutMs ?? defaultTimeoutMs;
     this.#pools = openPools(connection, undefined);
+  }
+
+  /** How long ago the server last answered anything. */
+  get silentMs(): number {
+    return performance.now() - this.#answeredAtMs;
   }
 
   /** The parsed answer; throws what the API server refuses. */
@@ -168,6 +174,7 @@ export class Transport implements AsyncDisposable {
     try {
       return await run(pools, { origin: this.#origin, path: this.#prefix + path, method, headers }, (seen) => {
         status = seen;
+        this.#answeredAtMs = performance.now();
       });
     } catch (error) {
       // An abort by the caller stays what it is; any other failure that is no answer is the network's.

@@ -1,4 +1,5 @@
 import { isTransient } from "../kube/errors.ts";
+import { span } from "../kube/trace.ts";
 import type { CopyResult } from "../replication/ensure.ts";
 import type { Outcome } from "../runtime/outcome.ts";
 import { collect } from "./collect.ts";
@@ -56,7 +57,7 @@ async function actOn(at: SourcePass): Promise<Ending> {
 async function find(at: SourcePass): Promise<Found> {
   const { source, key, replication, home, memory } = at;
   try {
-    const found = await findSource(source, replication, home, at);
+    const found = await span("resolve", { source: key }, () => findSource(source, replication, home, at));
     memory.countReading(key, false);
     return found;
   } catch (error) {

@@ -8,6 +8,7 @@ import type { Outcome } from "../../runtime/outcome.ts";
 import { announcementsOf } from "./announcements.ts";
 import type { BesidePasses } from "./beside-pass.ts";
 import type { Credentials } from "./credentials.ts";
+import type { Defaults } from "./defaults.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Leaving } from "./leaving.ts";
 import { type ClusterRecord, type ClustersMode, recordOf } from "./record.ts";
@@ -21,17 +22,19 @@ interface ClusterControllerOptions {
   readonly beside: BesidePasses;
   credentialsOf(record: ClusterRecord): Credentials;
   onClusters(objects: WatchCache<ClusterRecord>): void;
-  /** Tells when the default has changed, until the returned function is called. */
-  onDefault(listener: () => void): () => void;
+  /** Without it clusters that go by the default would seem to want nothing. */
+  readonly defaults: Pick<Defaults, "synced" | "onChange">;
 }
 
 /** What is done within this time is told once, when it is done. */
 const patienceMs = 2_000;
 const lookAgainMs = 250;
+/** A pass that waits for one cluster keeps no other waiting. */
+const concurrency = 64;
 
 /** Has every Cluster served, and tells what came of it. */
 export function clusterController(options: ClusterControllerOptions): Controller<ClusterRecord> {
-  const { mode, fleet, leaving, beside } = options;
+  const { mode, fleet, leaving, beside, defaults } = options;
   const underWaySinceMs = new Map<string, number>();
   let objects: WatchCache<ClusterRecord>;
 
@@ -41,10 +44,12 @@ export function clusterController(options: ClusterControllerOptions): Controller
     transform: (object) => recordOf(object, mode),
     // On the original's objects it would be in the way; what is there from before goes.
     finalizers: [{ name: clustersFinalizer, wanted: () => mode === "instead" }],
+    concurrency,
+    watches: [{ cache: { synced: (call) => defaults.synced(call), subscribe: () => () => {} }, wakes: () => [] }],
     wakers: [
       (wake) => fleet.begin(wake),
       (wake) =>
-        options.onDefault(() => {
+        defaults.onChange(() => {
           for (const key of objects.keys()) wake(key);
         }),
     ],

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { WatchCache } from "../../kube/cache.ts";
+import type { Call } from "../../kube/client.ts";
+import { unlessAborted } from "../../kube/deadline.ts";
 import type { Reference } from "../../pullsecrets/references.ts";
 import type { ConfigurationRecord } from "./configuration-record.ts";
 import { type Credentials, countingOf, globalCredentials } from "./credentials.ts";
@@ -34,8 +36,9 @@ export class Defaults {
   }
 
   /** Resolves once what is said can be believed. */
-  async synced(): Promise<void> {
-    await (await this.#attached.promise).synced();
+  async synced({ signal }: Call = {}): Promise<void> {
+    const configurations = await unlessAborted(this.#attached.promise, signal);
+    await configurations.synced({ signal });
     this.#look();
   }
 

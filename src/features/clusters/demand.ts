@@ -37,6 +37,8 @@ interface DemandOptions {
 
 /** First the injection changes; then Pods that were created meanwhile have a moment to start. */
 export const graceMs = 3_000;
+/** An injection that cannot be changed does not keep what is revoked for ever. */
+const patienceMs = 30_000;
 
 /** Which copies one cluster is to have, and by which names: in every namespace that is served. */
 export class Demand implements Asker, Disposable {
@@ -46,12 +48,14 @@ export class Demand implements Asker, Disposable {
   /** Sources whose copies wait for the injection to change. */
   readonly #waiting = new Set<string>();
   #claims: Claims;
+  #changedAtMs = performance.now();
   #settledAtMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(claims: Claims, options: DemandOptions) {
     this.#claims = claims;
     this.#options = options;
+    this.#wakeWaitingIn(patienceMs);
   }
 
   get claims(): Claims {
@@ -62,7 +66,9 @@ export class Demand implements Asker, Disposable {
   update(claims: Claims): readonly string[] {
     const before = this.#claims;
     this.#claims = claims;
+    this.#changedAtMs = performance.now();
     this.#settledAtMs = undefined;
+    this.#wakeWaitingIn(patienceMs);
     return [...new Set([...before.references, ...claims.references].map(keyOf))];
   }
 
@@ -70,8 +76,7 @@ export class Demand implements Asker, Disposable {
   noteSettled(): void {
     if (this.#settledAtMs !== undefined) return;
     this.#settledAtMs = performance.now();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#wakeWaiting(), graceMs);
+    this.#wakeWaitingIn(graceMs);
   }
 
   [Symbol.dispose](): void {
@@ -172,14 +177,20 @@ export class Demand implements Asker, Disposable {
   }
 
   async mayGo(_copy: NamespacedRef, source: string): Promise<boolean> {
-    const sinceMs = this.#settledAtMs ?? Number.POSITIVE_INFINITY;
-    if (performance.now() - sinceMs >= graceMs) return true;
+    const nowMs = performance.now();
+    const isSettled = this.#settledAtMs !== undefined && nowMs - this.#settledAtMs >= graceMs;
+    if (isSettled || nowMs - this.#changedAtMs >= patienceMs) return true;
     this.#waiting.add(source);
     return false;
   }
 
   onReport(source: string): void {
     this.#options.onReport(source);
+  }
+
+  #wakeWaitingIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#wakeWaiting(), ms);
   }
 
   #wakeWaiting(): void {

@@ -70,10 +70,9 @@ async function open(deps: Deps): Promise<Feature> {
   };
 
   const controller = clusterController({
-    ...{ mode, fleet, credentialsOf: credentials },
+    ...{ mode, fleet, defaults, credentialsOf: credentials },
     leaving: new Leaving({ fleet, home, timeoutMs, log }),
     beside: new BesidePasses(clusterWriter),
-    onDefault: (listener) => defaults.onChange(listener),
     onClusters(cache) {
       records = cache;
       cache.subscribe(({ before, after }) => {

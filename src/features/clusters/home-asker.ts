@@ -27,6 +27,8 @@ export class HomeAsker implements Asker {
 
   constructor(options: HomeAskerOptions) {
     this.#options = options;
+    // It rejects when the feature is closed early, and then perhaps nobody waits.
+    options.ready.catch(() => {});
   }
 
   /** The home is served, until the returned function is called. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { keyOf, type NamespacedRef, namespaces } from "../../api/objects.ts";
 import { backoffMs } from "../../kube/backoff.ts";
 import { Kube, type RequestSeen } from "../../kube/client.ts";
@@ -57,8 +58,9 @@ export interface LinkOptions extends SearchOptions {
 
 const attemptMs = unreachableAfterMs;
 const retryBackoff = { baseMs: 1_000, maxMs: 60_000 };
-/** Twice as often as silence would be told of. */
-const beatMs = unreachableAfterMs / 2;
+/** How often a cluster that is silent by itself is asked for a sign of life, and how long it may take to give it. */
+const beatMs = 10_000;
+const signMs = 5_000;
 const rediscoverMs = 10 * 60_000;
 const maxFanOut = 8;
 
@@ -134,10 +136,10 @@ export class Link implements AsyncDisposable {
   }
 
   update(order: Order): void {
-    const { wish: before } = this.#order.record;
-    const { wish } = order.record;
+    const before = this.#order;
     this.#order = order;
-    if (keyOfWish(before) !== keyOfWish(wish)) this.#isKubeconfigNew = true;
+    if (targetOf(before.record) !== targetOf(order.record)) this.#isKubeconfigNew = true;
+    if (isDeepStrictEqual(wishOf(before), wishOf(order))) return;
     this.#session?.update(this.#claims);
     this.ring();
   }
@@ -217,7 +219,8 @@ export class Link implements AsyncDisposable {
     const onRequest = (request: RequestSeen) => {
       countRequest(request);
       if (typeof request.status === "number" && request.status < 500) this.#heardAtMs = performance.now();
-      if (request.status !== 401) return;
+      // Who is not connected yet notices by himself.
+      if (request.status !== 401 || this.#line?.kube !== kube) return;
       this.#isRefused = true;
       this.ring();
     };
@@ -302,12 +305,9 @@ export class Link implements AsyncDisposable {
       this.#heardAtMs,
       ...this.heard().map(([, atMs]) => performance.now() - (Date.now() - atMs)),
     );
-    if (line.isHome || performance.now() - heardAtMs < beatMs) {
-      this.#troubleSinceMs = undefined;
-      this.#noticeHealth();
-      return;
-    }
-    await this.#ask(line, heardAtMs);
+    if (line.isHome || performance.now() - heardAtMs < beatMs / 2) this.#troubleSinceMs = undefined;
+    else await this.#ask(line, heardAtMs);
+    this.#noticeHealth();
   }
 
   /** No event tells that a watch is refused, or no longer. */
@@ -321,7 +321,7 @@ export class Link implements AsyncDisposable {
 
   async #ask(line: Line, heardAtMs: number): Promise<void> {
     try {
-      await withDeadline(beatMs, this.#over.signal, (signal) => line.kube.request("GET", "/version", { signal }));
+      await withDeadline(signMs, this.#over.signal, (signal) => line.kube.request("GET", "/version", { signal }));
       this.#troubleSinceMs = undefined;
     } catch (error) {
       if (this.#over.signal.aborted) return;
@@ -356,21 +356,23 @@ export class Link implements AsyncDisposable {
   }
 
   async #lose(failure: Failure): Promise<void> {
-    await this.#hangUp();
     this.#become(failure);
+    await this.#hangUp();
   }
 
   async #hangUp(): Promise<void> {
-    await this.stopServing();
     const line = this.#line;
     this.#line = undefined;
+    // Before the session: what waits for an answer ends with the connections.
     if (line && !line.isHome) await line.kube[Symbol.asyncDispose]();
+    await this.stopServing();
   }
 
   #become(state: LinkState): void {
     const isSame = JSON.stringify(state) === JSON.stringify(this.#state);
     this.#state = state;
-    if (!isSame) this.#log.info("connection", { ...state });
+    if (isSame) return;
+    this.#log.info("connection", { ...state });
     this.#options.onChange(this);
   }
 }
@@ -385,4 +387,7 @@ async function identify(kube: Kube, within: Within): Promise<Identity> {
 }
 
 /** Another one leads elsewhere. */
-const keyOfWish = ({ isHome, kubeconfig }: ClusterRecord["wish"]): string => JSON.stringify([isHome, kubeconfig]);
+const targetOf = ({ wish: { isHome, kubeconfig }, status }: ClusterRecord): string =>
+  JSON.stringify([isHome, kubeconfig, status?.namespaceName]);
+
+const wishOf = ({ record, credentials }: Order) => [record.wish, record.status?.namespaceName, credentials];

@@ -16,8 +16,8 @@ export interface Serving {
   readonly total: number;
   readonly served: number;
   readonly injection: InjectionState;
-  /** What may not even be looked at. */
-  readonly forbidden: string | undefined;
+  /** Why its Secrets or namespaces cannot even be looked at. */
+  readonly blocked: { readonly reason: string; readonly message: string } | undefined;
 }
 
 /** What a pass found out about a cluster. */
@@ -117,7 +117,7 @@ function pullSecretsOf({ link, credentials, serving }: View, blocker: Said | und
   if (link.kind === "forbidden") return no("Forbidden", link.message);
   if (blocker) return unknown(blocker.reason, "not known while the cluster is not served");
   if (!serving) return unknown("Progressing", "not looked at yet");
-  if (serving.forbidden !== undefined) return no("Forbidden", serving.forbidden);
+  if (serving.blocked) return no(serving.blocked.reason, serving.blocked.message);
 
   const { standings } = serving;
   const places = standings.flatMap((standing) => standing.places);

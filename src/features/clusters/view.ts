@@ -21,9 +21,13 @@ export function viewOf(link: Link, fleet: Fleet): View | undefined {
 function servingOf(session: Session): Serving | undefined {
   const { demand, pullSecrets, replication, injection } = session;
   const { copies, namespaces } = replication;
-  const refusal = [copies, namespaces].map(({ health }) => failureOf(health.failing?.error));
-  const forbidden = refusal.find((failure) => failure !== undefined);
-  if (!forbidden && !(copies.isSynced && namespaces.isSynced)) return undefined;
+  const failing = [copies, namespaces].flatMap(({ health, isSynced }) => {
+    const failure = failureOf(health.failing?.error);
+    if (failure) return [failure];
+    return health.failing && !isSynced ? [{ reason: "Progressing", message: health.failing.error.message }] : [];
+  });
+  const [blocked] = failing;
+  if (!blocked && !(copies.isSynced && namespaces.isSynced)) return undefined;
   const served = demand.served();
   const usual = demand.usualNames();
   return {
@@ -38,7 +42,7 @@ function servingOf(session: Session): Serving | undefined {
     total: namespaces.list().filter(({ metadata }) => !metadata.deletionTimestamp).length,
     served: served.length,
     injection,
-    forbidden: forbidden?.message,
+    blocked,
   };
 }
 

@@ -3,11 +3,11 @@ import { injectedLabel, pullSecretsAnnotation } from "../../api/marks.ts";
 import { keyOf, type Metadata } from "../../api/objects.ts";
 import type { Pod } from "../../api/pods.ts";
 import { isRecord, parseJsonOrUndefined } from "../../kube/json.ts";
+import { sharing } from "../../kube/sharing.ts";
 import { candidatesOf, literalNameOf } from "../../pullsecrets/names.ts";
 import { parseSource } from "../../pullsecrets/ours.ts";
 import { longRunningOf } from "./hash.ts";
 import type { SidecarSetRecord, SidecarsMode } from "./record.ts";
-import { sharing } from "./sharing.ts";
 
 export const hashAnnotation = "kruise.io/sidecarset-hash";
 export const hashWithoutImageAnnotation = "kruise.io/sidecarset-hash-without-image";

@@ -2,11 +2,11 @@ import { injectedLabel } from "../../api/marks.ts";
 import { type KubeObject, keyOf, type Metadata, namespaceOf } from "../../api/objects.ts";
 import { isUnfinished, type Pod } from "../../api/pods.ts";
 import type { Selection } from "../../kube/client.ts";
+import { sharing } from "../../kube/sharing.ts";
 import type { Indexes } from "../../kube/store.ts";
 import { identityOf } from "../../replication/copy.ts";
 import { hashesOf, injectedListOf, pullSecretsOf } from "./marks-of-pod.ts";
 import { mirrorAnnotation } from "./matching.ts";
-import { sharing } from "./sharing.ts";
 
 /** What is remembered of a Pod that something was put into. Anyone may have written its marks. */
 export interface PodRecord extends KubeObject {

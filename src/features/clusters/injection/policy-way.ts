@@ -25,6 +25,13 @@ const inForceAfterMs = 2_000;
 /** Whoever undoes what we restore gets no quicker answer. */
 const restoreGapMs = 1_000;
 
+interface Wanted {
+  readonly naming: Naming;
+  /** Namespaces whose names do not fit. */
+  readonly leftOut: readonly string[];
+  readonly excluded: readonly string[];
+}
+
 /** Pods get their names from a policy of the cluster itself, which goes on without us. */
 export function policyWay(version: PolicyVersion, options: WayOptions): WorkingWay {
   const { kube, log, installation, replication } = options;
@@ -37,6 +44,7 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
   let read: { readonly version: string; readonly naming: Naming } | undefined;
   let state: InjectionState = { kind: "pending" };
   let writtenAtMs = Number.NEGATIVE_INFINITY;
+  let lastWanted: Wanted | undefined;
 
   return {
     caches: [record, policy, binding, accounts],
@@ -60,25 +68,31 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
       };
     },
     async pass(_key, pass) {
-      const waitMs = gaps.waitMs(wholeCluster);
+      const wanted = await wantedObjects(pass);
+      const isKnown = isDeepStrictEqual(wanted, lastWanted);
+      const waitMs = isKnown ? gaps.waitMs(wholeCluster) : 0;
       if (waitMs > 0) return { recheckAfterMs: waitMs };
-      if (await writeObjects(pass)) {
+      if (await writeObjects(wanted, pass)) {
         writtenAtMs = performance.now();
         gaps.happened(wholeCluster);
       }
+      lastWanted = wanted;
       return leaveAccounts(pass);
     },
     state: () => state,
   };
 
-  /** The binding is refused before its policy is there. */
-  async function writeObjects({ kube: fenced, signal }: KeyedPass): Promise<boolean> {
+  async function wantedObjects({ signal }: KeyedPass): Promise<Wanted> {
     const demand = options.demand();
     await demand.learn({ signal });
     const isServed = (name: string) => demand.isServed(replication.namespaces.get(name));
     const { naming, leftOut } = fitting(demand.naming(exemptAmong(accounts.list(), isServed)));
+    return { naming, leftOut, excluded: demand.claims.excluded };
+  }
+
+  /** The binding is refused before its policy is there. */
+  async function writeObjects({ naming, leftOut, excluded }: Wanted, { kube: fenced, signal }: KeyedPass) {
     const writing = { kube: fenced, installation, signal };
-    const { excluded } = demand.claims;
     const wrote = [
       await ensureObject(kinds.record, recordDataOf(naming), record, writing),
       await ensureObject(kinds.policy, policySpecOf(naming), policy, writing),

@@ -1,8 +1,7 @@
-const maxKept = 256;
 const maxLength = 4_096;
 
-/** Pods of one kind say the same: what equal texts mean is worked out and kept once, for the latest and shorter ones. */
-export function sharing<T>(read: (text: string) => T): (text: string) => T {
+/** What equal texts mean is worked out and kept once, for the latest and shorter ones: anyone may have written them. */
+export function sharing<T>(read: (text: string) => T, { maxKept = 256 } = {}): (text: string) => T {
   const known = new Map<string, T>();
   return (text) => {
     if (text.length > maxLength) return read(text);
