@@ -1,10 +1,10 @@
-import type { Compared } from "./injection/comparison.ts";
 import { measureCreation } from "./injection/creation.ts";
 import { measureCrowd, measureNewNamespaces } from "./injection/crowds.ts";
 import { measureReviews } from "./injection/reviews.ts";
 import { measureRotation } from "./injection/rotation.ts";
 import { openArena } from "./lib/arena.ts";
-import { type Report, type Row, round, type Target } from "./lib/report.ts";
+import { ratioOf, rowOf } from "./lib/comparison.ts";
+import type { Report } from "./lib/report.ts";
 import { createPullSecret, sourceCount } from "./lib/sidecars.ts";
 
 const mark = "before";
@@ -57,16 +57,3 @@ async function measureWrites(signal: AbortSignal): Promise<Part> {
     ],
   };
 }
-
-const rowOf = ({ what, ours, theirs }: Compared): Row => ({
-  what,
-  Latchkey: round(ours),
-  "compared with": round(theirs),
-  ratio: round(ours / theirs),
-});
-
-const ratioOf = ({ what, ours, theirs }: Compared, atMost: number): Target => ({
-  promise: `${what}: ratio`,
-  measured: ours / theirs,
-  atMost,
-});

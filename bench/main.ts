@@ -9,6 +9,8 @@ const benchmarks: Readonly<Record<string, () => Promise<Benchmark>>> = {
   coldstart: async () => (await import("./coldstart.ts")).coldstart,
   idle: async () => (await import("./idle.ts")).idle,
   injection: async () => (await import("./injection.ts")).injection,
+  namespaces: async () => (await import("./namespaces.ts")).namespaces,
+  fleet: async () => (await import("./fleet.ts")).fleet,
 };
 
 const stop = new AbortController();

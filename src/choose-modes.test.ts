@@ -37,6 +37,22 @@ for (const [flag, installCrds, crd, outcome] of choosing) {
   });
 }
 
+const mixed: readonly (readonly [installs: boolean, crds: readonly CrdState[], outcome: string])[] = [
+  [false, ["foreign", "stand-in"], "beside: beside, instead"],
+  [false, ["foreign", "absent"], "off: waits for kind1.example.com"],
+  [true, ["foreign", "absent"], "beside: beside, instead"],
+  [true, ["absent", "foreign"], "beside: instead, beside"],
+  [true, ["absent", "absent"], "instead: instead, instead"],
+];
+
+for (const [installCrds, states, outcome] of mixed) {
+  test(`chooseMode: ${states.join(" and ")}${installCrds ? ", may be installed" : ""}: ${outcome}`, () => {
+    const kinds = states.map((crd, index) => ({ ...kindOf(crd), name: `kind${index}.example.com` }));
+    const { mode, modes, missing } = chooseMode(entry, "auto", kinds, { installCrds });
+    assert.equal(`${mode}: ${missing.length > 0 ? `waits for ${missing.join()}` : modes.join(", ")}`, outcome);
+  });
+}
+
 type Seen = readonly [crd: CrdState, generation?: number];
 
 interface Case {

@@ -15,6 +15,8 @@ export interface Choice {
   /** CRDs that it waits for: without one of them a feature stays off, and the others need not wait with it. */
   readonly missing: readonly string[];
   readonly kinds: readonly SeenKind[];
+  /** In the order of the kinds. */
+  readonly modes: readonly Mode[];
 }
 
 export interface SeenKind {
@@ -47,14 +49,14 @@ export function chooseMode(
   kinds: readonly SeenKind[],
   { installCrds }: Pick<Config, "installCrds">,
 ): Choice {
-  const off = { entry, mode: "off", refusals: [], missing: [], kinds } as const;
+  const off = { entry, mode: "off", refusals: [], missing: [], kinds, modes: [] } as const;
   if (flag === "off") return off;
   const decision = decideFeatureMode(flag, entry, kinds);
   if ("refusals" in decision) return { ...off, refusals: decision.refusals };
-  const { mode } = decision;
-  const missing = kinds.filter(({ crd }) => crd === "absent").map(({ name }) => name);
-  if (missing.length > 0 && !(mode === "instead" && installCrds)) return { ...off, missing };
-  return { ...off, mode };
+  const isWaitedFor = ({ crd }: SeenKind, at: number) =>
+    crd === "absent" && !(decision.modes[at] === "instead" && installCrds);
+  const missing = kinds.filter(isWaitedFor).map(({ name }) => name);
+  return missing.length > 0 ? { ...off, missing } : { ...off, ...decision };
 }
 
 async function getKind(kube: Kube, kind: Resource, call: Call): Promise<SeenKind> {

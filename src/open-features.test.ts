@@ -49,7 +49,7 @@ async function prepare(t: TestContext) {
 }
 
 function choiceOf(name: string, opening: (name: string) => Open, mode: Mode = "instead"): Choice {
-  return { entry: entryOf(name, opening(name)), mode, refusals: [], missing: [], kinds: [] };
+  return { entry: entryOf(name, opening(name)), mode, refusals: [], missing: [], kinds: [], modes: [] };
 }
 
 function entryOf(name: string, open: Open): FeatureEntry {

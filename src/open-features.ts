@@ -1,3 +1,4 @@
+import { crdNameOf, type Resource } from "./api/objects.ts";
 import type { Choice } from "./choose-modes.ts";
 import type { Config } from "./config.ts";
 import type { Deps, Feature } from "./features/feature.ts";
@@ -39,7 +40,7 @@ export async function openFeatures(
 }
 
 async function openFeature(
-  { entry, mode }: Choice,
+  { entry, mode, kinds, modes }: Choice,
   shared: SharedDeps,
   config: Config,
   run: Run,
@@ -47,15 +48,17 @@ async function openFeature(
   if (mode === "off") return undefined;
   const { kube } = shared;
   const { settings, namespace, referenceCheck } = config;
-  // Beside the original project the CRDs are its own.
-  if (mode === "instead" && config.installCrds) {
-    const drafts = await entry.crds();
+  const besides = kinds.filter((_, at) => modes[at] === "beside").map(({ name }) => name);
+  if (config.installCrds) {
+    // The others are the original project's own.
+    const drafts = (await entry.crds()).filter(({ metadata }) => !besides.includes(metadata.name ?? ""));
     await whenReachable(() => installCrds(kube, drafts, run), run);
   }
   const { open } = await entry.load();
   const deps = {
     ...shared,
     ...{ settings, namespace, mode, signal: run.signal },
+    modeOf: (kind: Resource) => (besides.includes(crdNameOf(kind)) ? "beside" : "instead") as Deps["mode"],
     log: run.log.with({ feature: entry.name }),
     checksReferences: referenceCheck,
   };

@@ -3,9 +3,10 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { events, type KubeObject, secrets } from "../src/api/objects.ts";
+import { allForms, assertNowhere, formsOf, newCanary } from "../src/testing/canaries.ts";
 import { kubectl, testNamespaces, uniqueName } from "../src/testing/cluster.ts";
 import { metricsOf } from "../src/testing/modes.ts";
-import { at, base64, encoded, type SecretSync, secretSyncs } from "../src/testing/objects.ts";
+import { at, encoded, type SecretSync, secretSyncs } from "../src/testing/objects.ts";
 import { ownPlane } from "../src/testing/planes.ts";
 import { refuseSecrets } from "../src/testing/refusals.ts";
 import { createSecret, deleteSecret, patchSecret, setValues } from "../src/testing/secrets.ts";
@@ -39,41 +40,13 @@ const own = ownPlane(async (plane) => {
 });
 after(() => traces?.[Symbol.asyncDispose]());
 
-/** Every value that was put into a Secret. */
-const canaries: string[] = [];
 /** Of a sidecar's environment: in SidecarSet and Pod by design, and nowhere else. */
 const inEnv = `canary${randomBytes(12).toString("hex")}`;
-
-function newCanary(): string {
-  const canary = `canary${randomBytes(12).toString("hex")}`;
-  canaries.push(canary);
-  return canary;
-}
-
-/** Every form in which a careless line could show a value: plain, in base64, in the base64 of something around it. */
-function formsOf(canary: string): string[] {
-  return [canary, Buffer.from(canary).toString("hex"), ...innerBase64(canary)];
-}
-
-/** The first and last characters of an inner piece depend on its neighbours. */
-const innerBase64 = (value: string): string[] =>
-  ["", "x", "xx"].map((before) => base64(`${before}${value}`).replace(/=+$/, "").slice(4, -4));
-
-/** A pull secret holds a password in base64, and the whole of it is in base64 again. */
-const allForms = (): string[] => canaries.flatMap((canary) => [canary, ...innerBase64(canary)].flatMap(formsOf));
 
 const outputs = async () => ({ log: await readFile(operator.logFile, "utf8"), metrics: await metricsOf(operator) });
 
 const assertHidden = async (shown: Readonly<Record<string, string>>) =>
-  assertNowhere({ ...shown, ...(await outputs()) }, allForms());
-
-function assertNowhere(shown: Readonly<Record<string, string>>, forms: readonly string[]): void {
-  for (const form of forms) {
-    for (const [where, text] of Object.entries(shown)) {
-      assert.equal(text.includes(form), false, `${where} shows ${form}`);
-    }
-  }
-}
+  assertNowhere({ ...shown, ...(await outputs()) });
 
 const eventsAsText = async () => JSON.stringify(await (await own.kube).list<KubeObject>(events));
 

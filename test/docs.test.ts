@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { allCrds } from "../src/api/crds.ts";
 import { targetStates } from "../src/api/secret-sync.ts";
 import { sidecarSetStates } from "../src/api/sidecar-set.ts";
+import { copyReasons } from "../src/features/clusters/standing.ts";
 import { gravity } from "../src/features/secretsync/problems.ts";
 import { gravity as sidecarsGravity } from "../src/features/sidecars/problems.ts";
 
@@ -38,17 +39,25 @@ test("every metric in the code is in docs/reference/operator.md, and no other", 
   assert.deepEqual([...inDocs].sort(), [...inCode].sort());
 });
 
+const ofConfigurations = "src/features/clusters/configuration-*.ts";
 const kinds = [
-  { kind: "SecretSync", feature: "secretsync", words: [...gravity, ...targetStates, "Synced"] },
-  { kind: "SidecarSet", feature: "sidecars", words: [...sidecarsGravity, ...sidecarSetStates] },
+  { kind: "SecretSync", sources: "src/features/secretsync/*.ts", words: [...gravity, ...targetStates, "Synced"] },
+  { kind: "SidecarSet", sources: "src/features/sidecars/*.ts", words: [...sidecarsGravity, ...sidecarSetStates] },
+  {
+    kind: "Cluster",
+    sources: "src/features/clusters/**/*.ts",
+    exclude: [ofConfigurations],
+    words: [...copyReasons, "Copied", "AmbiguousKubeconfig"],
+  },
+  { kind: "KubermaticConfiguration", sources: ofConfigurations, words: ["MalformedJSON", "NoAuths"] },
 ] as const;
 
-for (const { kind, feature, words } of kinds) {
+for (const { kind, words, ...where } of kinds) {
   const page = `docs/reference/${kind.toLowerCase()}.md`;
 
   test(`every reason and state of a ${kind} is in ${page}`, () => {
     const reference = read(page);
-    for (const word of new Set([...words, ...reasonsIn(feature)])) {
+    for (const word of new Set([...words, ...reasonsIn(where)])) {
       assert.ok(reference.includes(`\`${word}\``), `${word} is not explained`);
     }
   });
@@ -62,9 +71,9 @@ for (const { kind, feature, words } of kinds) {
 }
 
 /** Written out where they are said, as the condition's or the event's reason. */
-function reasonsIn(feature: string): readonly string[] {
-  const files = globSync(`src/features/${feature}/*.ts`, { cwd: root }).filter((path) => !path.endsWith(".test.ts"));
-  const said = /(?:reason: |const reason = |warning\()"(\w+)"/g;
+function reasonsIn({ sources, exclude = [] }: { sources: string; exclude?: readonly string[] }): readonly string[] {
+  const files = globSync(sources, { cwd: root, exclude: [...exclude, "**/*.test.ts"] });
+  const said = /(?:reason: |const reason = |\b(?:warning|normal|yes|no|unknown|valid|invalid)\(\s*)"(\w+)"/g;
   return files.flatMap((path) => [...read(path).matchAll(said)].map(([, reason = ""]) => reason));
 }
 
@@ -84,6 +93,7 @@ const orders = [
     condition: "PullSecretsReady",
     order: sidecarsGravity.filter((reason) => reason !== "InvalidContainers" && reason !== "NameConflict"),
   },
+  { page: "docs/reference/cluster.md", condition: "PullSecretsReady", order: ["InvalidReferences", ...copyReasons] },
 ] as const;
 
 for (const { page, condition, order } of orders) {

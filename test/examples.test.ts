@@ -102,7 +102,7 @@ async function roll(t: TestContext, manifest: string, set: string, namespace: st
   return found.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
-for (const manifest of ["deploy/rbac.yaml", "deploy/latchkey.yaml", "deploy/crds"]) {
+for (const manifest of ["deploy/rbac.yaml", "deploy/user-cluster-role.yaml", "deploy/latchkey.yaml", "deploy/crds"]) {
   test(`${manifest} is accepted by the API server, field for field`, async () => {
     const dryRun = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict"];
     const { code, stderr } = await kubectl([...dryRun, "-f", manifest]);

@@ -2,17 +2,18 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeEnding, lastLines } from "./local/child.ts";
 import { runKubectl } from "./local/kubectl.ts";
-import { type Operator, startOperator } from "./local/operator.ts";
-import { openGivenPlace, openLocalPlace, type Place, removeTour } from "./local/place.ts";
+import { openGivenPlace, openLocalPlace, type Place, removeTour, variablesOf } from "./local/place.ts";
 import { showProgress } from "./local/progress.ts";
 import { interruption } from "./local/signals.ts";
-import { takeTour } from "./local/tour.ts";
+import { quoted } from "./local/tour/guide.ts";
+import { Latchkey } from "./local/tour/latchkey.ts";
+import { takeTour } from "./local/tour/tour.ts";
 
 const root = join(import.meta.dirname, "..");
 
 const usage = `npm start -- [--kubeconfig <path>] [--once]
 
-  Starts a local control plane and Latchkey in it, shows what it does, and keeps both running until Ctrl-C.
+  Starts two local control planes and Latchkey in one of them, shows what it does, and keeps all running until Ctrl-C.
 
   --kubeconfig <path>   use this cluster instead; what the tour made there is removed again at the end
   --once                end after the tour
@@ -50,22 +51,19 @@ async function demonstrate({ kubeconfig, isOnce }: Wish, signal: AbortSignal): P
   await using place = kubeconfig ? await openGivenPlace(kubeconfig, opening) : await openLocalPlace(opening);
   progress.report("starting Latchkey");
   const started = await startLatchkey(place, signal);
-  await using operator = started.operator;
+  await using latchkey = started.latchkey;
   await using _tour = place.isOurs ? undefined : removingTour(place);
   progress.done();
 
   const where = place.isOurs ? "a control plane of its own" : place.kubectl.kubeconfig;
   write(`Latchkey is running in ${where}. This is what it does:\n`);
-  await takeTour({
-    kubectl: place.kubectl,
-    write,
-    hasSidecars: started.hasAdmission && (await hasOurSidecarSets(place)),
-  });
-  write(farewellOf(place, operator));
+  const hasSidecars = started.hasAdmission && (await hasOurSidecarSets(place));
+  await takeTour({ place, latchkey, write, hasSidecars });
+  write(farewellOf(place, latchkey));
   if (isOnce) return 0;
 
   write("\nCtrl-C stops everything that was started here.\n");
-  const ending = await Promise.race([operator.ended, aborted(signal)]);
+  const ending = await Promise.race([latchkey.ended, aborted(signal)]);
   if (!ending || signal.aborted) {
     write("\nStopping.\n");
     return 0;
@@ -75,7 +73,7 @@ async function demonstrate({ kubeconfig, isOnce }: Wish, signal: AbortSignal): P
 }
 
 interface Started {
-  readonly operator: Operator;
+  readonly latchkey: Latchkey;
   /** Whether the API server can ask it. */
   readonly hasAdmission: boolean;
 }
@@ -83,17 +81,19 @@ interface Started {
 async function startLatchkey(place: Place, signal: AbortSignal): Promise<Started> {
   const { kubeconfig } = place.kubectl;
   const options = { kubeconfig, logFile: place.operatorLog, signal };
-  const operator = await startOperator({ ...options, args: ["--install-crds"] });
-  if (place.isOurs || (await isAdmissionReachable(place))) return { operator, hasAdmission: true };
+  // In somebody's cluster there may be Clusters of Kubermatic: they are none of the tour's business.
+  const common = ["--install-crds", place.user ? "--replica-id=npm-start" : "--clusters=off"];
+  const latchkey = await Latchkey.start({ ...options, args: common });
+  if (place.isOurs || (await isAdmissionReachable(place))) return { latchkey, hasAdmission: true };
 
-  await operator.stop();
+  await latchkey.stop();
   write(
     "The API server of this cluster cannot call this machine, so Latchkey runs without asking whether the writer of a\n" +
       "SecretSync may read what it copies, and without SidecarSets. Set LATCHKEY_ADMISSION_URL to an address that it can\n" +
       "call to have both.\n\n",
   );
-  const args = ["--install-crds", "--reference-check=off", "--sidecars=off"];
-  return { operator: await startOperator({ ...options, args }), hasAdmission: false };
+  const args = [...common, "--reference-check=off", "--sidecars=off"];
+  return { latchkey: await Latchkey.start({ ...options, args }), hasAdmission: false };
 }
 
 /** With the original project's CRD, putting containers into Pods is that project's. */
@@ -113,21 +113,29 @@ function removingTour({ kubectl: { program, kubeconfig, cacheDir } }: Place): As
   return { [Symbol.asyncDispose]: () => removeTour({ program, kubeconfig, cacheDir }) };
 }
 
-function farewellOf({ kubectl: { program, kubeconfig }, operatorLog }: Place, { metricsUrl }: Operator): string {
-  const kubectl = `${program} --kubeconfig=${kubeconfig}`;
-  const newPassword = `'{"stringData":{"password":"changed at the source"}}'`;
+function farewellOf(place: Place, { metricsUrl }: Latchkey): string {
+  const { program } = place.kubectl;
+  const settings = [
+    ...(program === "kubectl" ? [] : [`alias kubectl=${quoted(program)}`]),
+    ...Object.entries(variablesOf(place)).map(([name, path]) => `export ${name}=${quoted(path)}`),
+  ];
+  const commands = [
+    "describe secretsync tour-mail-login",
+    `patch secret mail-login -n tour-vault --type=merge -p '{"stringData":{"password":"changed at the source"}}'`,
+    "get secrets -A -l app.kubernetes.io/managed-by=latchkey",
+    ...(place.user ? ["--kubeconfig $USER_CLUSTER get secrets -A -l app.kubernetes.io/managed-by=latchkey"] : []),
+  ];
   return `
-Kubeconfig:  ${kubeconfig}
-Metrics:     ${metricsUrl}/metrics
-Log:         ${operatorLog}
+Metrics:  ${metricsUrl}/metrics
+Log:      ${place.operatorLog}
 
-Three commands worth trying:
+To go on yourself, in another terminal and this folder:
 
-  ${kubectl} describe secretsync tour-mail-login
+${settings.map((setting) => `  ${setting}`).join("\n")}
 
-  ${kubectl} patch secret mail-login -n tour-vault --type=merge -p ${newPassword}
+Worth trying there:
 
-  ${kubectl} get secrets -A -l app.kubernetes.io/managed-by=latchkey --watch
+${commands.map((command) => `  kubectl ${command}`).join("\n")}
 `;
 }
 

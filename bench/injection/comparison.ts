@@ -1,12 +1,6 @@
+import type { Compared } from "../lib/comparison.ts";
 import type { Creation } from "../lib/pods.ts";
 import { median, percentile } from "../lib/stats.ts";
-
-/** One line of the result. */
-export interface Compared {
-  readonly what: string;
-  readonly ours: number;
-  readonly theirs: number;
-}
 
 /** Rate, median and 99th percentile, each the median of all rounds. */
 export function comparisonOf(what: string, ours: readonly Creation[], theirs: readonly Creation[]): Compared[] {

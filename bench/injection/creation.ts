@@ -2,6 +2,7 @@ import type { NamespacedRef } from "../../src/api/objects.ts";
 import type { Operator } from "../../tools/local/operator.ts";
 import type { Arena } from "../lib/arena.ts";
 import { BareClient } from "../lib/bare.ts";
+import type { Compared } from "../lib/comparison.ts";
 import { Contents } from "../lib/contents.ts";
 import { webhookCount } from "../lib/metrics.ts";
 import {
@@ -24,7 +25,7 @@ import {
   withLatchkey,
   withoutLatchkey,
 } from "../lib/sidecars.ts";
-import { type Compared, comparisonOf, rotated } from "./comparison.ts";
+import { comparisonOf, rotated } from "./comparison.ts";
 import { podHook } from "./webhook.ts";
 
 const sizes = [0, 1, 20];

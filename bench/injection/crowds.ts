@@ -2,6 +2,7 @@ import type { NamespacedRef } from "../../src/api/objects.ts";
 import type { Pod } from "../../src/api/pods.ts";
 import type { Arena } from "../lib/arena.ts";
 import { BareClient } from "../lib/bare.ts";
+import type { Compared } from "../lib/comparison.ts";
 import { Contents } from "../lib/contents.ts";
 import {
   type Creation,
@@ -14,6 +15,7 @@ import {
   type Template,
   templateOf,
 } from "../lib/pods.ts";
+import { createTwin } from "../lib/pull-secret-twins.ts";
 import { tellProgress } from "../lib/report.ts";
 import {
   checkCopies,
@@ -27,9 +29,8 @@ import {
   withLatchkey,
   withoutLatchkey,
 } from "../lib/sidecars.ts";
-import { type Compared, comparisonOf } from "./comparison.ts";
+import { comparisonOf } from "./comparison.ts";
 import { settledWrites } from "./settled-writes.ts";
-import { createTwin } from "./twins.ts";
 
 const rounds = 4;
 const inFlight = 8;

@@ -2,12 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { namespaces as namespaceKind } from "../../src/api/objects.ts";
 import type { Arena } from "../lib/arena.ts";
 import { BareClient } from "../lib/bare.ts";
+import type { Compared } from "../lib/comparison.ts";
 import { webhookCount } from "../lib/metrics.ts";
 import { createPods, deletePods, plainPod, readyNamespaces } from "../lib/pods.ts";
 import { tellProgress } from "../lib/report.ts";
 import { checkPod, copyNameOf, createSets, deleteSets, withLatchkey } from "../lib/sidecars.ts";
 import { median, percentile } from "../lib/stats.ts";
-import { type Compared, rotated } from "./comparison.ts";
+import { rotated } from "./comparison.ts";
 import { openWebhook, podHook, type Webhook } from "./webhook.ts";
 
 const samples = 2000;

@@ -1,9 +1,11 @@
 import { maxFanOutWrites } from "../../src/kube/limiter.ts";
 import type { Arena, Write } from "../lib/arena.ts";
 import { BareClient } from "../lib/bare.ts";
+import type { Compared } from "../lib/comparison.ts";
 import { Contents } from "../lib/contents.ts";
 import { inParallel } from "../lib/parallel.ts";
 import { createPods, deletePods, plainPod, readyNamespaces } from "../lib/pods.ts";
+import { changeTwin, createTwin } from "../lib/pull-secret-twins.ts";
 import { tellProgress } from "../lib/report.ts";
 import {
   changePullSecret,
@@ -17,9 +19,7 @@ import {
   withLatchkey,
 } from "../lib/sidecars.ts";
 import { median } from "../lib/stats.ts";
-import type { Compared } from "./comparison.ts";
 import { settledWrites } from "./settled-writes.ts";
-import { changeTwin, createTwin } from "./twins.ts";
 
 const spaces = 100;
 const rounds = 5;

@@ -44,7 +44,7 @@ export async function openArena(signal: AbortSignal, { auditLog = false, isShipp
     kube,
     startOperator: (options) =>
       startOperator({ ...built, ...options, kubeconfig, logFile: join(plane.dir, "operator.log"), signal }),
-    writes: async () => (await readFile(plane.auditLog ?? "", "utf8")).split("\n").flatMap(writeOf),
+    writes: () => operatorWrites(plane),
     async [Symbol.asyncDispose]() {
       await kube[Symbol.asyncDispose]();
       await plane.stop();
@@ -56,6 +56,10 @@ export async function createNamespaces(kube: Kube, count: number, prefix = "ns")
   const names = Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
   await inParallel(names, 32, (name) => kube.create(namespaces, { metadata: { name } }));
   return names;
+}
+
+export async function operatorWrites({ auditLog = "" }: ControlPlane): Promise<readonly Write[]> {
+  return (await readFile(auditLog, "utf8")).split("\n").flatMap(writeOf);
 }
 
 const notWrites = ["events", "leases", "subjectaccessreviews", "selfsubjectaccessreviews"];

@@ -27,7 +27,8 @@ export async function publish(report: Report): Promise<void> {
   process.stdout.write(`\n${report.what}\n\n${table(report.rows)}\n`);
   for (const { promise, measured, atMost } of report.targets) {
     const kept = measured <= atMost ? "kept" : "MISSED";
-    process.stdout.write(`${kept}: ${promise}: ${round(measured)} (at most ${atMost})\n`);
+    const shown = Number.isInteger(measured) ? measured : round(measured);
+    process.stdout.write(`${kept}: ${promise}: ${shown} (at most ${atMost})\n`);
   }
 }
 

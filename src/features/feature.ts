@@ -23,6 +23,8 @@ export interface Deps {
   readonly namespace: string;
   /** Instead of the original project's controller, or beside it. */
   readonly mode: Exclude<Mode, "off">;
+  /** The same for one of its kinds: the original project may bring some of them and not others. */
+  modeOf(kind: Resource): Exclude<Mode, "off">;
   /** `--reference-check`: whether admission asks if the writer has the rights his object would use. */
   readonly checksReferences: boolean;
   /** Copies and sources of the home cluster; the operator starts and closes it. */

@@ -18,6 +18,7 @@ import { ApiError, FencedError, isReason } from "./errors.ts";
 import { isRecord } from "./json.ts";
 import { FairLimiter, maxFanOutWrites } from "./limiter.ts";
 import { collectionPath, groupPath, type Selection } from "./paths.ts";
+import { Patience } from "./patience.ts";
 import {
   applyRequest,
   createRequest,
@@ -46,6 +47,7 @@ class Line {
   readonly transport: Transport;
   readonly limiter: FairLimiter;
   readonly turns = new Turns();
+  readonly patience = new Patience();
 
   constructor(connection: Connection, options: KubeOptions) {
     this.limiter = new FairLimiter({ limit: options.maxFanOut ?? maxFanOutWrites });
@@ -195,20 +197,22 @@ export class Kube implements AsyncDisposable {
 
   async #write<T>(request: Request, { owner, signal, dryRun }: WriteOptions): Promise<T> {
     signal?.throwIfAborted();
-    const { transport, limiter } = this.#line;
-    const answer = await transport.send({
-      ...request,
-      signal,
-      // Asked again before each attempt: the lease may be lost while a write queues or waits for its retry.
-      gate: (attempt) => {
-        const fenced = async () => {
-          if (!dryRun) this.#checkFence();
-          return await attempt();
-        };
-        return owner === undefined ? fenced() : limiter.run(owner, fenced, { signal });
-      },
-    });
-    return answer as T;
+    const { transport, limiter, patience } = this.#line;
+    const send = () =>
+      transport.send({
+        ...request,
+        signal,
+        // Asked again before each attempt: the lease may be lost while a write queues or waits for its retry.
+        gate: (attempt) => {
+          const fenced = async () => {
+            if (!dryRun) this.#checkFence();
+            return await attempt();
+          };
+          return owner === undefined ? fenced() : limiter.run(owner, fenced, { signal });
+        },
+      });
+    const answer = owner === undefined ? send() : patience.run(`${request.method} ${request.path}`, send, { signal });
+    return (await answer) as T;
   }
 
   #checkFence(): void {

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
-import { parseDocument } from "yaml";
+import { type Document, parseDocument } from "yaml";
 import { isRecord, stringOf } from "./json.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export function parseKubeconfig(text: string, { dir }: { readonly dir: string })
   const document = parseDocument(text, { prettyErrors: false });
   const [problem] = document.errors;
   if (problem) throw new KubeconfigError(`the kubeconfig is not valid YAML (${problem.code})`);
-  const content: unknown = document.toJS();
+  const content = contentOf(document);
   if (!isRecord(content)) throw new KubeconfigError("the kubeconfig is not a YAML mapping");
   return {
     currentContext: stringOf(content["current-context"]) || undefined,
@@ -32,6 +32,15 @@ export function parseKubeconfig(text: string, { dir }: { readonly dir: string })
     clusters: namedEntries(content.clusters, "cluster", dir),
     users: namedEntries(content.users, "user", dir),
   };
+}
+
+/** Aliases are resolved only here: to nothing, or to far too much. */
+function contentOf(document: Document): unknown {
+  try {
+    return document.toJS();
+  } catch {
+    throw new KubeconfigError("the kubeconfig is not valid YAML (BAD_ALIAS)");
+  }
 }
 
 /** As kubectl does it: for each name, and for the current context, the first file that has it wins. */

@@ -82,6 +82,7 @@ for (const { entry, ...parts } of refused) {
 const broken = [
   { name: "no YAML", text: "hunter2: [", says: /not valid YAML/ },
   { name: "no mapping", text: "hunter2", says: /not a YAML mapping/ },
+  { name: "an alias of nothing", text: "current-context: *hunter2", says: /not valid YAML/ },
   { name: "no current context", text: "contexts: []", says: /no current-context/ },
   { name: "unknown context", text: "current-context: x", says: /no context named "x"/ },
   { name: "server is no URL", text: kubeconfig({ cluster: { server: "hunter2" } }), says: /server is not/ },

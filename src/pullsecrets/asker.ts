@@ -16,6 +16,8 @@ export interface Asker {
   lists(source: string): boolean;
   /** Copies stay as they are when the source is deleted, for as long as all who list it say so. */
   retains(source: string): boolean;
+  /** Copies stay as they are whatever becomes of the source, for as long as all who list it say so. */
+  holds?(source: string): boolean;
   /** Namespaces that need a copy now. */
   wanted(source: string): Wanted;
   /** Somebody counts on this name for a copy of another source. */
@@ -24,6 +26,8 @@ export interface Asker {
   graceMs(source: string): number;
   /** The last look, live, before a copy goes that nobody wants. Whoever says no wakes the source when that may have changed. */
   mayGo(copy: NamespacedRef, source: string, call: Call): Promise<boolean>;
+  /** It had copies made and takes them back: besides it, only those who list the source are asked whether they may go. */
+  withdraws?(source: string): boolean;
   /** What is known about a source has changed. */
   onReport(source: string): void;
 }

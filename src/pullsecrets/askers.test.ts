@@ -58,3 +58,20 @@ test("a copy goes only if all agree, after the longest grace", async () => {
   assert.equal(await both({ mayGo: async () => false }).mayGo(copy, "a/b", {}), false);
   assert.equal(await both({}, { mayGo: async () => false }).mayGo(copy, "a/b", {}), false);
 });
+
+test("of a source that one takes back, only those who list it are asked besides him", async () => {
+  const copy = { namespace: "app", name: "a-b" };
+  const no = { mayGo: async () => false };
+  const takesBack = { lists: () => false, withdraws: () => true };
+  assert.equal(await both(takesBack, { ...no, lists: () => false }).mayGo(copy, "a/b", {}), true);
+  assert.equal(await both(takesBack, no).mayGo(copy, "a/b", {}), false);
+  assert.equal(await both({ ...takesBack, ...no }, { lists: () => false }).mayGo(copy, "a/b", {}), false);
+});
+
+test("copies stay as they are only if all who list their source say so", () => {
+  const holds = { holds: () => true };
+  assert.equal(both(holds).holds("a/b"), false);
+  assert.equal(both(holds, { lists: () => false }).holds("a/b"), true);
+  assert.equal(both(holds, holds).holds("a/b"), true);
+  assert.equal(both({ ...holds, lists: () => false }, { lists: () => false }).holds("a/b"), false);
+});

@@ -22,14 +22,18 @@ export class Askers {
     return new Set(this.#all.flatMap((asker) => [...asker.sources()]));
   }
 
-  lists(source: string): boolean {
-    return this.#all.some((asker) => asker.lists(source));
+  /** Whether somebody does, besides this one. */
+  lists(source: string, except?: Asker): boolean {
+    return this.#all.some((asker) => asker !== except && asker.lists(source));
   }
 
   /** Where they disagree the deletion wins: a revocation must reach every copy that others count on. */
   retains(source: string): boolean {
-    const listing = this.#all.filter((asker) => asker.lists(source));
-    return listing.length > 0 && listing.every((asker) => asker.retains(source));
+    return this.#allListing(source, (asker) => asker.retains(source));
+  }
+
+  holds(source: string): boolean {
+    return this.#allListing(source, (asker) => asker.holds?.(source) ?? false);
   }
 
   /** A source that nobody lists is wanted nowhere. */
@@ -53,7 +57,7 @@ export class Askers {
 
   /** All have to agree, one after the other: the first no spares the rest a look. */
   async mayGo(copy: NamespacedRef, source: string, call: Call): Promise<boolean> {
-    for (const asker of this.#all) if (!(await asker.mayGo(copy, source, call))) return false;
+    for (const asker of this.#concerned(source)) if (!(await asker.mayGo(copy, source, call))) return false;
     return true;
   }
 
@@ -65,5 +69,16 @@ export class Askers {
 
   tell(source: string): void {
     for (const asker of this.#all) asker.onReport(source);
+  }
+
+  #allListing(source: string, agrees: (asker: Asker) => boolean): boolean {
+    const listing = this.#all.filter((asker) => asker.lists(source));
+    return listing.length > 0 && listing.every(agrees);
+  }
+
+  #concerned(source: string): readonly Asker[] {
+    const withdraws = (asker: Asker) => asker.withdraws?.(source) ?? false;
+    if (!this.#all.some(withdraws)) return this.#all;
+    return this.#all.filter((asker) => withdraws(asker) || asker.lists(source));
   }
 }

@@ -7,6 +7,7 @@ const cases: {
   state: SourceState;
   isListed?: boolean;
   isRetained?: boolean;
+  isHeld?: boolean;
   hasCopies?: boolean;
   missingForMs?: number;
   decision: Decision;
@@ -26,10 +27,15 @@ const cases: {
   { state: { kind: "missing" }, hasCopies: false, decision: { kind: "revoke" } },
   { state: { kind: "missing" }, missingForMs: 3000, isRetained: true, decision: { kind: "collect" } },
   { state: { kind: "vetoed" }, isRetained: true, decision: { kind: "revoke" } },
+  { state: { kind: "vetoed" }, isHeld: true, decision: { kind: "collect" } },
+  { state: { kind: "type-rejected", type: "Opaque" }, isHeld: true, decision: { kind: "collect" } },
+  { state: { kind: "usable" }, isHeld: true, decision: { kind: "serve" } },
 ];
 for (const each of cases) {
-  const { state, isListed = true, isRetained = false, hasCopies = true, missingForMs = 0, decision } = each;
-  const facts = [!isListed && "not listed", isRetained && "retained", !hasCopies && "no copies"].filter(Boolean);
-  test(`decide: ${[state.kind, ...facts, `${missingForMs} ms`].join(", ")}: ${decision.kind}`, () =>
-    assert.deepEqual(decide({ state, isListed, isRetained, hasCopies, missingForMs }), decision));
+  const { state, isListed = true, isRetained = false, isHeld = false, hasCopies = true, missingForMs = 0 } = each;
+  const facts = [
+    ...[!isListed && "not listed", isRetained && "retained", isHeld && "held", !hasCopies && "no copies"],
+  ].filter(Boolean);
+  test(`decide: ${[state.kind, ...facts, `${missingForMs} ms`].join(", ")}: ${each.decision.kind}`, () =>
+    assert.deepEqual(decide({ state, isListed, isRetained, isHeld, hasCopies, missingForMs }), each.decision));
 }

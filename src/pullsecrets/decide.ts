@@ -16,6 +16,8 @@ interface Facts {
   readonly isListed: boolean;
   /** Whoever lists it wants its copies to outlive it. */
   readonly isRetained: boolean;
+  /** Whoever lists it wants everything to stay as it is. */
+  readonly isHeld: boolean;
   readonly hasCopies: boolean;
   readonly missingForMs: number;
 }
@@ -23,7 +25,7 @@ interface Facts {
 /** `kubectl replace --force` deletes a Secret and creates it again. */
 const revocationDelayMs = 3_000;
 
-export function decide({ state, isListed, isRetained, hasCopies, missingForMs }: Facts): Decision {
+export function decide({ state, isListed, isRetained, isHeld, hasCopies, missingForMs }: Facts): Decision {
   switch (state.kind) {
     case "usable":
       return { kind: isListed ? "serve" : "collect" };
@@ -37,6 +39,6 @@ export function decide({ state, isListed, isRetained, hasCopies, missingForMs }:
     case "type-rejected":
     case "is-a-copy":
     case "vetoed":
-      return { kind: "revoke" };
+      return { kind: isHeld ? "collect" : "revoke" };
   }
 }

@@ -11,10 +11,8 @@ export interface Ground {
   readonly installation: Owner;
   readonly askers: Askers;
   readonly troubles: Troubles;
-  /** Where sources are read, whichever cluster their copies are in. */
-  readonly home: Kube;
-  /** The copies are in another cluster than their sources, which are followed and labelled by whoever serves the home. */
-  readonly isAway: boolean;
+  /** Where the sources are, if the copies are in another cluster: there they are followed and labelled, not here. */
+  readonly home: Kube | undefined;
 }
 
 interface Writing extends Call {

@@ -1,3 +1,4 @@
+import { namespaceOf } from "../api/objects.ts";
 import { isTransient } from "../kube/errors.ts";
 import { span } from "../kube/trace.ts";
 import type { CopyResult } from "../replication/ensure.ts";
@@ -46,16 +47,16 @@ async function actOn(at: SourcePass): Promise<Ending> {
   at.propagation.end(at.key, at.askers.featureOf(at.key), results);
   if (isNobodys(at)) return leave(at);
 
-  const isNews = at.memory.reports.set(at.key, { state: found.state, places });
+  const isNews = at.memory.reports.set(at.key, { state: found.state, places, ...leftoversOf(places, at) });
   if (isNews || isRevoked) at.askers.tell(at.key);
-  if (!at.isAway) await followSource(found, at);
+  if (!at.home) await followSource(found, at);
   const isUnfinished = results.some(({ kind }) => kind === "unfinished");
   return { recheckAfterMs, retry: found.isFailure || isUnfinished || hasComeMeanwhile(places, at) };
 }
 
 /** The first failures to read a source are only tried again; one that goes on is told of. */
 async function find(at: SourcePass): Promise<Found> {
-  const { source, key, replication, home, memory } = at;
+  const { source, key, replication, kube, home = kube, memory } = at;
   try {
     const found = await span("resolve", { source: key }, () => findSource(source, replication, home, at));
     memory.countReading(key, false);
@@ -69,10 +70,12 @@ async function find(at: SourcePass): Promise<Found> {
 async function dealWith(found: Found, at: SourcePass): Promise<Done> {
   const { source, key, askers, memory } = at;
   const { state, record } = found;
-  const missingForMs = memory.missingForMs(key, state.kind === "missing");
-  const hasCopies = copiesOf(source, at).length > 0;
   const isRetained = askers.retains(key);
-  const decision = decide({ state, isListed: askers.lists(key), isRetained, hasCopies, missingForMs });
+  // Copies that outlive their source have their moment once nobody wants that any more.
+  const missingForMs = memory.missingForMs(key, state.kind === "missing" && !isRetained);
+  const hasCopies = copiesOf(source, at).length > 0;
+  const facts = { isListed: askers.lists(key), isRetained, isHeld: askers.holds(key), hasCopies, missingForMs };
+  const decision = decide({ state, ...facts });
   switch (decision.kind) {
     case "serve": {
       const wanted = askers.wanted(key);
@@ -93,13 +96,21 @@ async function dealWith(found: Found, at: SourcePass): Promise<Done> {
 const hasComeMeanwhile = (places: Report["places"], at: SourcePass): boolean =>
   places.entries().some(([namespace, { kind }]) => kind === "pending" && isReady(namespace, at));
 
+/** What was refused long ago may be gone meanwhile, or wanted again. */
+function leftoversOf(places: Report["places"], { source, key, troubles, ...at }: SourcePass): Partial<Report> {
+  const there = new Set(copiesOf(source, at).map(namespaceOf));
+  const isLeft = ([namespace]: readonly [string, unknown]) => there.has(namespace) && !places.has(namespace);
+  const leftovers = [...troubles.keptIn(key)].filter(isLeft);
+  return leftovers.length > 0 ? { leftovers: new Map(leftovers) } : {};
+}
+
 /** Not listed any more, and the last copy is gone. */
 const isNobodys = (at: SourcePass): boolean => !at.askers.lists(at.key) && copiesOf(at.source, at).length === 0;
 
 async function leave(at: SourcePass): Promise<Ending> {
   at.propagation.end(at.key, at.askers.featureOf(at.key), []);
   if (at.memory.forget(at.key)) at.askers.tell(at.key);
-  if (!at.isAway) await unfollowSource(at);
+  if (!at.home) await unfollowSource(at);
   return {};
 }
 

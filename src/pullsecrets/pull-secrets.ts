@@ -1,4 +1,4 @@
-import { keyOf, type NamespacedRef } from "../api/objects.ts";
+import { keyOf, type NamespacedRef, namespaceOf } from "../api/objects.ts";
 import type { Kube } from "../kube/client.ts";
 import type { Log } from "../kube/log.ts";
 import type { Owner } from "../ownership/holder.ts";
@@ -7,8 +7,8 @@ import type { Replication } from "../replication/replication.ts";
 import type { KeyedWorker } from "../runtime/run-keyed.ts";
 import type { Asker } from "./asker.ts";
 import { Askers } from "./askers.ts";
-import type { Ground } from "./ground.ts";
-import { copyIn, sourceOf } from "./ours.ts";
+import { type Ground, isReady } from "./ground.ts";
+import { copyIn, isStaying, sourceOf } from "./ours.ts";
 import type { Report } from "./report.ts";
 import type { Resolution } from "./resolution.ts";
 import { type ResolveOptions, Resolver } from "./resolve.ts";
@@ -39,7 +39,7 @@ export class PullSecrets implements AsyncDisposable {
   constructor({ kube, replication, installation, log, home }: PullSecretsOptions) {
     const troubles = new Troubles();
     const askers = new Askers();
-    this.#ground = { replication, installation, askers, troubles, home: home ?? kube, isAway: home !== undefined };
+    this.#ground = { replication, installation, askers, troubles, home };
     this.#resolver = new Resolver(this.#ground, { kube, log, wake: (source) => this.wake(source) });
     this.worker = this.#workerOver(replication);
     // On a standby too: its reviews try again.
@@ -75,13 +75,13 @@ export class PullSecrets implements AsyncDisposable {
     return this.#term?.memory.reports ?? [];
   }
 
-  /** Whether there are copies of sources that nobody lists any more. */
-  hasUnlisted(): boolean {
+  /** Sources that nobody lists besides this one, of copies that are there and not going anyway. */
+  unlisted(except?: Asker): ReadonlySet<string> {
     const { replication, installation, askers } = this.#ground;
-    const sources = replication.copies
-      .by("owner", installation.uid)
-      .flatMap((copy) => sourceOf(copy, installation) ?? []);
-    return sources.some((source) => !askers.lists(keyOf(source)));
+    const copies = replication.copies.by("owner", installation.uid).filter(isStaying);
+    const lasting = copies.filter((copy) => isReady(namespaceOf(copy), this.#ground));
+    const sources = lasting.flatMap((copy) => sourceOf(copy, installation) ?? []).map(keyOf);
+    return new Set(sources.filter((source) => !askers.lists(source, except)));
   }
 
   /** The copy that counts there, if the cache has one. */

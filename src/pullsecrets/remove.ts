@@ -1,5 +1,5 @@
 import { type KubeObject, keyOf, namespaceOf } from "../api/objects.ts";
-import { ApiError, isTransient } from "../kube/errors.ts";
+import { ApiError, isTransient, missingVerbOf } from "../kube/errors.ts";
 import { allOf } from "../replication/all-of.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import { releaseCopy } from "../replication/release.ts";
@@ -30,6 +30,8 @@ export async function removeCopy(copy: CopyRecord, at: SourcePass, mayGo = async
     if (!(error instanceof ApiError) || isTransient(error)) throw error;
     const isNew = !troubles.get(key, namespace);
     if (isNew) log.warn("a copy could not be deleted", { source: key, copy: keyOf(copy.metadata), error });
-    troubles.note(key, namespace, { verb: "delete", place: { kind: "refused", message: error.message }, name });
+    const missing = missingVerbOf(error);
+    const place = { kind: "refused", message: error.message, ...(missing && { missing }) } as const;
+    troubles.note(key, namespace, { verb: "delete", place, name });
   }
 }

@@ -31,4 +31,6 @@ export interface Report {
   readonly state: SourceState;
   /** By namespace: where a copy is wanted. A source that is not usable has none. */
   readonly places: ReadonlyMap<string, Place>;
+  /** By namespace: copies that ought to be gone and could not be deleted; absent where there are none. */
+  readonly leftovers?: ReadonlyMap<string, Place>;
 }

@@ -98,7 +98,7 @@ export class Resolver implements AsyncDisposable {
 
   async #find(request: Request, call: Call): Promise<Resolution> {
     const { source, namespace, dryRun, reserved } = request;
-    const { replication, askers, home } = this.#ground;
+    const { replication, askers, home = this.#kube } = this.#ground;
     const { state, record } = await findSource(source, replication, home, call);
     if (state.kind !== "usable" && state.kind !== "missing" && state.kind !== "unreadable") {
       return { kind: "left-out", why: state };
@@ -120,7 +120,7 @@ export class Resolver implements AsyncDisposable {
     known: SourceRecord | SourceContent,
     { signal }: Call,
   ): Promise<Resolution> {
-    const { installation, troubles, home } = this.#ground;
+    const { installation, troubles, home = this.#kube } = this.#ground;
     const key = keyOf(source);
     // A turn of its own: a Pod does not wait for a fan-out of the same source.
     const writing = copyingFor(this.#ground, { kube: this.#kube, source: key, turn: `review ${key}`, signal });

@@ -26,7 +26,7 @@ export interface Served {
 /** Makes the copies that are wanted, and keeps them and those that may be wanted again equal to the source. */
 export function serve(known: SourceRecord | SourceContent, wanted: Wanted, at: SourcePass): Promise<Served> {
   return span("copies", { source: at.key }, async () => {
-    const { source, key, installation, copying, home, troubles } = at;
+    const { source, key, installation, copying, kube, home = kube, troubles } = at;
     const { needs, others } = planWork(wanted, at);
     const looksFirst = ({ namespace }: NamespacedRef) => troubles.get(key, namespace) !== undefined;
     const fill = fillerOf({ source, known, installation, copying, home, looksFirst });

@@ -37,11 +37,11 @@ export class Term {
 
   /** Where there may be something to do when a term begins. */
   sources(): ReadonlySet<string> {
-    const { replication, installation, askers, isAway } = this.#ground;
+    const { replication, installation, askers, home } = this.#ground;
     const copied = replication.copies
       .by("owner", installation.uid)
       .flatMap((copy) => sourceOf(copy, installation) ?? []);
-    const labelled = isAway
+    const labelled = home
       ? []
       : replication.sources.by("manager", pullSecretsManager).map(({ metadata }) => keyOf(metadata));
     return new Set([...askers.sources(), ...copied.map(keyOf), ...labelled]);

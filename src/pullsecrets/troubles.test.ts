@@ -43,3 +43,13 @@ test("what was due and not tried again is forgotten, what failed again is not", 
   assert.ok(troubles.get("a/b", "app"));
   assert.equal(troubles.get("a/b", "gone"), undefined);
 });
+
+test("copies that were not let go are told apart from those that could not be made", () => {
+  const troubles = new Troubles();
+  troubles.note("a/b", "app", refused("write"));
+  troubles.note("a/b", "other", refused("delete"));
+  troubles.note("c/d", "third", refused("delete"));
+  assert.deepEqual(troubles.keptIn("a/b"), new Map([["other", { kind: "refused", message: "no" }]]));
+  troubles.clear("a/b", "other");
+  assert.deepEqual(troubles.keptIn("a/b"), new Map());
+});

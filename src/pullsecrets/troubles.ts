@@ -40,6 +40,12 @@ export class Troubles {
     this.#backoffs.clear(keyOf(source, where));
   }
 
+  /** Copies that were not let go, by namespace. */
+  keptIn(source: string): ReadonlyMap<string, Place> {
+    const kept = [...(this.#troubles.get(source) ?? [])].filter(([, { verb }]) => verb === "delete");
+    return new Map(kept.map(([where, { place }]) => [where, place]));
+  }
+
   /** Those that are worth another try now. */
   dueOf(source: string): ReadonlyMap<string, Trouble> {
     return new Map(

@@ -7,7 +7,7 @@ import { isLabelledByUs } from "./follow.ts";
 import type { Ground } from "./ground.ts";
 import type { Reports } from "./reports.ts";
 
-interface Waking extends Pick<Ground, "replication" | "installation" | "askers" | "isAway"> {
+interface Waking extends Pick<Ground, "replication" | "installation" | "askers" | "home"> {
   readonly reports: Reports;
   /** A source has changed whose copies are to follow. */
   onContent(source: string): void;
@@ -36,11 +36,11 @@ export function subscribeWakes(waking: Waking): () => void {
 
 /** Others label sources as well: theirs are none of our business, nor is who else labels ours. */
 function onSource({ key, before, after }: Change<SourceRecord>, waking: Waking): void {
-  const { replication, askers, isAway, onContent, wake } = waking;
-  const isOurs = !isAway && (isLabelledByUs(before) || isLabelledByUs(after));
+  const { replication, askers, home, onContent, wake } = waking;
+  const isOurs = !home && (isLabelledByUs(before) || isLabelledByUs(after));
   if (!isOurs && !askers.lists(key) && replication.copies.by("source", key).length === 0) return;
   const isSame = before !== undefined && after !== undefined && isSameContent(before, after);
-  if (isSame && (isAway || isLabelledByUs(before) === isLabelledByUs(after))) return;
+  if (isSame && (home || isLabelledByUs(before) === isLabelledByUs(after))) return;
   if (after && !isSame) onContent(key);
   wake(key);
 }

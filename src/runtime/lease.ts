@@ -31,6 +31,25 @@ interface ElectionOptions {
 const retryMs = 2_000;
 const attemptMs = 5_000;
 
+/** What work goes by that is for the leader alone. */
+export type Leadership = Pick<Election, "isLeader" | "onChange">;
+
+/** It ends with the signal, too: passes that are under way then are cut off. */
+export function leadingWithin(election: Leadership, signal: AbortSignal): Leadership {
+  return {
+    isLeader: () => !signal.aborted && election.isLeader(),
+    onChange(listener) {
+      const end = () => listener(false);
+      const stop = election.onChange((isLeader) => listener(isLeader && !signal.aborted));
+      signal.addEventListener("abort", end, { once: true });
+      return () => {
+        stop();
+        signal.removeEventListener("abort", end);
+      };
+    },
+  };
+}
+
 /** One replica acts, the others stand by. Losing the lease, or the API server, makes a standby and nothing worse. */
 export class Election implements AsyncDisposable {
   readonly #options: ElectionOptions;

@@ -33,8 +33,18 @@ for (const [flag, crd, withOriginal, ofOurOwn] of rows) {
 }
 
 const features = [
-  { name: "all kinds ours", crds: ["stand-in", "absent"], hasOriginal: true, expected: { mode: "instead" } },
-  { name: "one kind the original's", crds: ["stand-in", "foreign"], hasOriginal: true, expected: { mode: "beside" } },
+  {
+    name: "all kinds ours",
+    crds: ["stand-in", "absent"],
+    hasOriginal: true,
+    expected: { mode: "instead", modes: ["instead", "instead"] },
+  },
+  {
+    name: "one kind the original's",
+    crds: ["stand-in", "foreign"],
+    hasOriginal: true,
+    expected: { mode: "beside", modes: ["instead", "beside"] },
+  },
 ] as const;
 
 for (const { name, crds, hasOriginal, expected } of features) {

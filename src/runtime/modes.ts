@@ -15,17 +15,17 @@ interface KindState {
   readonly crd: CrdState;
 }
 
-/** Where one kind of several is the original project's, the feature as a whole works beside it. */
+/** Where one kind of several is the original project's, the feature works beside it; each kind has a mode of its own. */
 export function decideFeatureMode(
   flag: ModeFlag,
   feature: AboutFeature,
   kinds: readonly KindState[],
-): { readonly mode: Mode } | { readonly refusals: readonly string[] } {
+): { readonly mode: Mode; readonly modes: readonly Mode[] } | { readonly refusals: readonly string[] } {
   const decisions = kinds.map((kind) => decideMode(flag, feature, kind));
   const refusals = decisions.flatMap((decision) => ("refuse" in decision ? [decision.refuse] : []));
   if (refusals.length > 0) return { refusals };
   const modes = decisions.flatMap((decision) => ("mode" in decision ? [decision.mode] : []));
-  return { mode: modes.find((mode) => mode !== "instead") ?? "instead" };
+  return { mode: modes.find((mode) => mode !== "instead") ?? "instead", modes };
 }
 
 /** Does Latchkey do the whole job, add to what the original project does, or keep out? */

@@ -1,7 +1,7 @@
 import type { Kube } from "../kube/client.ts";
 import type { Log } from "../kube/log.ts";
 import type { Watched } from "./controller.ts";
-import type { Election } from "./lease.ts";
+import type { Leadership } from "./lease.ts";
 import type { Outcome } from "./outcome.ts";
 import type { RunningController } from "./run-controller.ts";
 import { Terms } from "./terms.ts";
@@ -38,7 +38,7 @@ export interface KeyedWorker {
 interface RunOptions {
   /** Not fenced: each pass gets a view that is. */
   readonly kube: Kube;
-  readonly election: Election;
+  readonly election: Leadership;
   readonly log: Log;
   /** Its abort ends the work; the passes in flight may finish. */
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { span } from "../kube/trace.ts";
 import type { Watched } from "./controller.ts";
-import type { Election } from "./lease.ts";
+import type { Leadership } from "./lease.ts";
 import { passes, passSeconds, showQueue } from "./metrics.ts";
 import { WorkQueue } from "./queue.ts";
 import type { Ending } from "./timed-pass.ts";
@@ -30,14 +30,14 @@ const stopGraceMs = 10_000;
 /** Runs passes for as long as this replica leads, again and again, until told to stop. */
 export class Terms<T> {
   readonly #job: Job<T>;
-  readonly #election: Election;
+  readonly #election: Leadership;
   readonly #queue: WorkQueue;
   /** From gaining leadership to losing it; aborted then. */
   #term: AbortController | undefined;
   #end: () => void = () => {};
   #isSynced = false;
 
-  constructor(job: Job<T>, election: Election) {
+  constructor(job: Job<T>, election: Leadership) {
     this.#job = job;
     this.#election = election;
     const { concurrency = defaultConcurrency } = job;

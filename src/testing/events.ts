@@ -12,14 +12,14 @@ interface Event extends KubeObject {
 
 const patienceMs = 120_000;
 
-/** What is told of one cluster-scoped object from now on, in order. */
+/** What is told of one object from now on, in order. */
 export class EventsOf {
   readonly #seen: Event[] = [];
 
   constructor(t: TestContext, kube: Kube, { metadata }: KubeObject) {
     const stop = new AbortController();
     const selection = {
-      namespace: "default",
+      namespace: metadata.namespace ?? "default",
       fieldSelector: `involvedObject.uid=${metadata.uid}`,
       sendInitialEvents: true,
     };

@@ -202,7 +202,7 @@ export function dockerSecret(
  */
 export async function serveCluster(
   t: TestContext,
-  { user, ...options }: Omit<ClusterOptions, "kubeconfig"> & { readonly user: UserCluster },
+  { user, ...options }: Omit<ClusterOptions, "kubeconfig"> & { readonly user: Pick<UserCluster, "kubeconfig"> },
 ): Promise<{ readonly cluster: Cluster; readonly namespace: string; readonly kube: Kube }> {
   const name = uniqueName("cluster");
   const admin = await adminKube();

@@ -128,11 +128,12 @@ export type Reporting = KubeObject & {
 export async function untilConditionOf<T extends Reporting>(
   kube: Kube,
   resource: Resource,
-  object: { readonly metadata: { readonly name: string; readonly generation?: number } },
+  object: { readonly metadata: Ref & { readonly generation?: number } },
   type: string,
   wanted: Wanted,
 ): Promise<T> {
-  const ref = { name: object.metadata.name };
+  const { namespace, name } = object.metadata;
+  const ref = { name, ...(namespace && { namespace }) };
   const what = `has ${type} ${JSON.stringify(wanted, (_, value) => (value instanceof RegExp ? String(value) : value))}`;
   const found = await until<T>(kube, resource, ref, what, (seen) => {
     const condition = seen && conditionIn(seen, type);

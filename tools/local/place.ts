@@ -1,20 +1,38 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { ensureBinaries } from "./binaries.ts";
-import { startControlPlane } from "./control-plane.ts";
+import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { type KubectlOptions, runKubectl } from "./kubectl.ts";
 import { source } from "./operator.ts";
 import type { Progress } from "./progress.ts";
-import { tourNamespaces, tourSidecarSet, tourSyncs } from "./tour.ts";
+import { tourNamespaces, tourSidecarSet, tourSyncs } from "./tour/names.ts";
+import { userClusterKubeconfig } from "./user-cluster.ts";
 
 /** A cluster to show Latchkey in. Disposing leaves nothing behind of what was shown. */
 export interface Place extends AsyncDisposable {
   readonly kubectl: Omit<KubectlOptions, "cwd">;
   readonly operatorLog: string;
   readonly isOurs: boolean;
+  /** Another cluster beside it, for Latchkey to serve. */
+  readonly user?: UserPlace;
+}
+
+interface UserPlace {
+  /** Path of its admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Path of the one that Latchkey gets, with the rights of deploy/user-cluster-role.yaml. */
+  readonly limitedKubeconfig: string;
+}
+
+/** The paths that commands need, by the names under which they are shown. */
+export function variablesOf({ kubectl, user }: Place): Readonly<Record<string, string>> {
+  return {
+    KUBECONFIG: kubectl.kubeconfig,
+    ...(user && { USER_CLUSTER: user.kubeconfig, LIMITED_KUBECONFIG: user.limitedKubeconfig }),
+  };
 }
 
 interface Opening {
@@ -22,16 +40,32 @@ interface Opening {
   readonly signal: AbortSignal;
 }
 
-/** A control plane of our own, which ends with us. */
+/** Two control planes of our own, which end with us. */
 export async function openLocalPlace({ onProgress, signal }: Opening): Promise<Place> {
-  const plane = await startControlPlane({ onProgress, signal });
-  const { kubectl: program, kubeconfig, dir } = plane;
-  return {
-    kubectl: { program, kubeconfig, cacheDir: join(dir, "kubectl-cache"), signal },
-    operatorLog: join(dir, "logs", "operator.log"),
-    isOurs: true,
-    [Symbol.asyncDispose]: () => plane.stop(),
+  const starting = [startControlPlane({ onProgress, signal }), startControlPlane({ signal })] as const;
+  const stop = async () => {
+    const started = await Promise.allSettled(starting);
+    await Promise.all(started.flatMap((plane) => (plane.status === "fulfilled" ? [plane.value.stop()] : [])));
   };
+  try {
+    const [{ kubectl: program, kubeconfig, dir }, other] = await Promise.all(starting);
+    return {
+      kubectl: { program, kubeconfig, cacheDir: join(dir, "kubectl-cache"), signal },
+      operatorLog: join(dir, "logs", "operator.log"),
+      isOurs: true,
+      user: await openUserPlace(other, signal),
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function openUserPlace(plane: ControlPlane, signal: AbortSignal): Promise<UserPlace> {
+  const limitedKubeconfig = join(plane.dir, "limited.kubeconfig");
+  writeFileSync(limitedKubeconfig, await userClusterKubeconfig(plane, { signal }), { mode: 0o600 });
+  return { kubeconfig: plane.kubeconfig, limitedKubeconfig };
 }
 
 /** Somebody's cluster, as he told us to; refuses one where the tour or another operator would be in the way. */

@@ -2,6 +2,8 @@ import type { ClusterStatus } from "../../api/cluster.ts";
 import type { Condition } from "../../api/objects.ts";
 import { keyOf } from "../../api/objects.ts";
 import type { Announcement } from "../../runtime/outcome.ts";
+import type { ClusterRecord } from "./record.ts";
+import { counted } from "./words.ts";
 
 type Entry = NonNullable<ClusterStatus["imagePullSecrets"]>[number];
 
@@ -9,12 +11,12 @@ type Entry = NonNullable<ClusterStatus["imagePullSecrets"]>[number];
 export function announcementsOf(
   before: ClusterStatus | undefined,
   after: ClusterStatus,
-  occasion: string,
+  { metadata: { resourceVersion: occasion }, wish: { retains } }: Pick<ClusterRecord, "metadata" | "wish">,
 ): readonly Announcement[] {
   const events = [
     ...connectionEvents(before, after),
     ...modeEvents(before, after),
-    ...(after.imagePullSecrets ?? []).flatMap((entry) => sourceEvents(entry, entryLike(entry, before))),
+    ...(after.imagePullSecrets ?? []).flatMap((entry) => sourceEvents(entry, entryLike(entry, before), retains)),
     ...injectionEvents(before, after),
     ...servedEvents(before, after),
   ];
@@ -49,30 +51,36 @@ function connectionEvents(before: ClusterStatus | undefined, after: ClusterStatu
 function modeEvents(before: ClusterStatus | undefined, after: ClusterStatus): readonly Announcement[] {
   const [old, now] = [before?.injection?.mode, after.injection?.mode];
   if (old === undefined || now === undefined || old === now) return [];
-  return [normal("InjectionModeChanged", `Pods get their pull secrets by mode ${now}, no longer by ${old}`)];
+  return [normal("InjectionModeChanged", `the mode is ${now} now, no longer ${old}`)];
 }
 
 const entryLike = ({ namespace, name }: Entry, status: ClusterStatus | undefined): Entry | undefined =>
   status?.imagePullSecrets?.find((entry) => entry.namespace === namespace && entry.name === name);
 
-function sourceEvents(entry: Entry, old: Entry | undefined): readonly Announcement[] {
+function sourceEvents(entry: Entry, old: Entry | undefined, retains: boolean): readonly Announcement[] {
   const source = keyOf(entry);
-  const suffixed = entry.suffixed ?? 0;
-  const events =
-    suffixed > 0 && (old?.suffixed ?? 0) === 0
-      ? [normal("NameSuffixed", `copies of ${source} have another name than ${entry.copyName} where that is taken`)]
-      : [];
-  if (entry.state === old?.state) return events;
-  if (entry.state === "Collision")
-    return [...events, warning("Collision", `copies of ${source} find their names taken`)];
-  if (entry.state !== "SourceMissing") return events;
-  const isDeleted = old !== undefined && old.copies > 0;
+  const isSuffixed = (entry.suffixed ?? 0) > 0 && (old?.suffixed ?? 0) === 0;
+  const collides = entry.state === "Collision" && old?.state !== "Collision";
   return [
-    ...events,
-    isDeleted
-      ? warning("SourceDeleted", `Secret ${source} is gone`)
-      : warning("SourceMissing", `Secret ${source} does not exist`),
+    ...(isSuffixed
+      ? [normal("NameSuffixed", `copies of ${source} have another name than ${entry.copyName} where that is taken`)]
+      : []),
+    ...(collides ? [warning("Collision", `copies of ${source} find their names taken`)] : []),
+    ...(entry.state === "SourceMissing" ? missingEvents(entry, old, retains) : []),
   ];
+}
+
+/** Copies that are to go with their source have a moment left: it may come back, and then nothing has happened. */
+function missingEvents(entry: Entry, old: Entry | undefined, retains: boolean): readonly Announcement[] {
+  const source = keyOf(entry);
+  const gone = (old?.copies ?? 0) - entry.copies;
+  if (gone > 0 && !retains) {
+    return [
+      warning("SourceDeleted", `Secret ${source} is gone, and so ${counted(gone, "copy is", "copies are")} deleted`),
+    ];
+  }
+  if (entry.state === old?.state || (entry.copies > 0 && !retains)) return [];
+  return [warning("SourceMissing", `Secret ${source} does not exist`)];
 }
 
 function injectionEvents(before: ClusterStatus | undefined, after: ClusterStatus): readonly Announcement[] {

@@ -22,7 +22,7 @@ export class BesidePasses {
   }
 
   async tell(record: ClusterRecord, status: ClusterStatus, pass: Pass): Promise<Outcome> {
-    const { uid, resourceVersion, annotations = {}, creationTimestamp } = record.metadata;
+    const { uid, annotations = {}, creationTimestamp } = record.metadata;
     const text = encodeStatus(annotationOf(status));
     if (text === annotations[statusAnnotation]) return {};
     const waitMs = await this.#writer.write(record, text, pass);
@@ -30,8 +30,16 @@ export class BesidePasses {
     const before = this.#told.get(uid) ?? record.status;
     this.#told.set(uid, status);
     const isYoung = Date.now() - Date.parse(creationTimestamp) < quietMs;
-    const events = announcementsOf(before, status, resourceVersion);
+    const events = announcementsOf(before, status, record);
     return { events: events.filter(({ reason }) => !isYoung || reason !== "Unreachable") };
+  }
+
+  /** There is nothing to tell any more. */
+  async fallSilent(record: ClusterRecord, pass: Pass): Promise<Outcome> {
+    const waitMs = await this.#writer.write(record, undefined, pass);
+    if (waitMs > 0) return { recheckAfterMs: waitMs };
+    this.#told.delete(record.metadata.uid);
+    return {};
   }
 
   forget(uid: string): void {

@@ -1,9 +1,10 @@
+import { serviceAccounts } from "../../api/pods.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import type { Owner } from "../../ownership/holder.ts";
 import { releaseSharedCopies } from "../../pullsecrets/uninstall.ts";
-import { removeAllEntries } from "./injection/accounts.ts";
+import { isMarked, removeAllEntries } from "./injection/accounts.ts";
 import { findPolicyVersion } from "./injection/choose.ts";
-import { removeObjects } from "./injection/objects.ts";
+import { isOurs, recordKind, removeObjects } from "./injection/objects.ts";
 import { counted } from "./words.ts";
 
 interface CleanUp extends Call {
@@ -32,4 +33,11 @@ export async function removeInjection({
     ...removed.map(({ resource, ref }) => `${resource.kind} ${ref.name} deleted`),
     ...(accounts > 0 ? [`entries removed from ${counted(accounts, "ServiceAccount")}`] : []),
   ];
+}
+
+/** Whether Pods are given names of copies, though nobody may look after them any more. */
+export async function isInjecting({ kube, installation, signal }: Omit<CleanUp, "copies">): Promise<boolean> {
+  const record = await kube.getMetadata(recordKind.resource, recordKind.ref, { signal });
+  if (record && isOurs(record, recordKind.ref, installation)) return true;
+  return (await kube.listMetadata(serviceAccounts, {}, { signal })).some(isMarked);
 }

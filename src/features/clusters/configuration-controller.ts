@@ -6,13 +6,12 @@ import { findSource } from "../../pullsecrets/find.ts";
 import type { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
 import type { Reference } from "../../pullsecrets/references.ts";
 import type { SourceState } from "../../pullsecrets/report.ts";
-import { Follows } from "../../replication/follows.ts";
 import type { Replication } from "../../replication/replication.ts";
 import { encodeStatus } from "../../runtime/beside-status.ts";
 import type { BesideWriter } from "../../runtime/beside-writer.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
 import type { Announcement, Outcome } from "../../runtime/outcome.ts";
-import { type ConfigurationRecord, configurationRecordOf, inlineSourceOf } from "./configuration-record.ts";
+import { type ConfigurationRecord, configurationRecordOf, describeHeld } from "./configuration-record.ts";
 import type { Defaults } from "./defaults.ts";
 import type { ConfigVerdict } from "./docker-config.ts";
 import { ensureInlineSecret, findInlineSecret, inlineKeyOf, removeInlineSecret } from "./inline-secret.ts";
@@ -34,8 +33,8 @@ interface Judgement {
   readonly isValid: boolean;
   readonly reason: string;
   readonly message: string;
-  /** The default is another one now. */
-  readonly hasChanged?: boolean;
+  /** Tells one default from another; empty for none. Left out: the last one stays in use. */
+  readonly inForce?: string;
   readonly retry?: boolean;
 }
 
@@ -45,7 +44,8 @@ const field = "spec.userCluster.imagePullSecret";
 export function configurationController(options: ConfigurationControllerOptions): Controller<ConfigurationRecord> {
   const { mode, defaults, replication, pullSecrets, writer } = options;
   const { fingerprint, sources } = replication;
-  const follows = new Follows(replication.names);
+  /** By UID of the configuration: which default it gave when it was last looked at. */
+  const inForce = new Map<string, string>();
   let objects: WatchCache<ConfigurationRecord>;
 
   return {
@@ -54,7 +54,11 @@ export function configurationController(options: ConfigurationControllerOptions)
     transform: (object) => configurationRecordOf(object, { mode, fingerprint }),
     watches: [{ cache: sources, wakes: ({ key }: Change<KubeObject>) => keysReading(key) }],
     wakers: [
-      (wake) => follows.onChange(wake),
+      // Its Secret may have a free name now.
+      (wake) =>
+        defaults.onChange(() => {
+          if (defaults.counting) wake(keyOf(defaults.counting.metadata));
+        }),
       (wake) => options.onReport((source) => keysReading(source).forEach(wake)),
       // Another one may count now.
       (wake) =>
@@ -82,11 +86,22 @@ export function configurationController(options: ConfigurationControllerOptions)
       };
       const status = { ...observed, conditions: [condition] };
       const told = mode === "instead" ? { status } : await tellBeside(record, status, pass);
-      return { ...told, retry, events: eventsOf(record, judgement) };
+      return { ...told, retry, events: eventsOf(record, judgement, hasChanged(record, judgement)) };
     },
 
-    gone: (key) => void follows.set(key, []),
+    gone: (_key, { metadata }) => void inForce.delete(metadata.uid),
   };
+
+  /** One that is looked at for the first time by this process tells by its generation whether it is new. */
+  function hasChanged(record: ConfigurationRecord, { inForce: now }: Judgement): boolean {
+    const { uid, generation } = record.metadata;
+    const before = inForce.get(uid);
+    if (now === undefined) return false;
+    inForce.set(uid, now);
+    if (before !== undefined) return now !== before;
+    const told = toldIn(record);
+    return told ? told.observedGeneration !== generation : now !== "";
+  }
 
   function keysReading(source: string): string[] {
     const isRead = (record: ConfigurationRecord) =>
@@ -102,19 +117,19 @@ export function configurationController(options: ConfigurationControllerOptions)
     const { counting, namespace } = defaults;
     if (namespaceOf(record) !== namespace) {
       await removeInlineSecret(record, pass.kube, pass);
-      return invalid("WrongNamespace", `only a configuration in namespace ${namespace} counts`);
+      return { ...invalid("WrongNamespace", `only a configuration in namespace ${namespace} counts`), inForce: "" };
     }
     if (counting && counting.metadata.uid !== record.metadata.uid) {
       await removeInlineSecret(record, pass.kube, pass);
-      return invalid("NotTheFirst", `${counting.metadata.name} is older and counts`);
+      return { ...invalid("NotTheFirst", `${counting.metadata.name} is older and counts`), inForce: "" };
     }
     if (given.kind === "inline") return await judgeInline(record, given.verdict, given.fingerprint, pass);
 
-    const hasChanged = await removeInlineSecret(record, pass.kube, pass);
-    if (given.kind === "unreadable") return { ...invalid("InvalidReferences", given.objection), hasChanged };
+    await removeInlineSecret(record, pass.kube, pass);
+    if (given.kind === "unreadable") return { ...invalid("InvalidReferences", given.objection), inForce: "" };
     const states = await Promise.all(given.references.map((reference) => stateOf(reference, pass)));
     const problem = given.references.flatMap((reference, at) => problemWith(reference, states[at]))[0];
-    return { ...(problem ?? valid("Valid", "the default can be used")), hasChanged };
+    return { ...(problem ?? usable), inForce: given.references.map(keyOf).join() };
   }
 
   async function judgeInline(
@@ -124,11 +139,9 @@ export function configurationController(options: ConfigurationControllerOptions)
     pass: Pass,
   ): Promise<Judgement> {
     const { kube, signal } = pass;
-    const key = keyOf(record.metadata);
     if (verdict.kind === "not-set") {
-      follows.set(key, []);
-      const hasChanged = await removeInlineSecret(record, kube, { signal });
-      return { ...valid("NotSet", "there is no default"), hasChanged };
+      await removeInlineSecret(record, kube, { signal });
+      return { ...valid("NotSet", "there is no default"), inForce: "" };
     }
     if (verdict.kind !== "valid") {
       const before = await findInlineSecret(record, kube, { signal });
@@ -140,12 +153,10 @@ export function configurationController(options: ConfigurationControllerOptions)
     }
     const known = sources.get(inlineKeyOf(record));
     const ensured = await ensureInlineSecret(record, print, { kube, fingerprint, known, signal });
-    follows.set(key, ensured === "held-by-others" ? [inlineSourceOf(namespaceOf(record))] : []);
     if (ensured === "held-by-others") {
-      return invalid("Collision", `Secret ${inlineKeyOf(record)} is there already and is not ours`);
+      return { ...invalid("Collision", describeHeld(namespaceOf(record))), inForce: "" };
     }
-    if (ensured === "outdated") return { ...valid("Valid", "the default can be used"), retry: true };
-    return { ...valid("Valid", "the default can be used"), hasChanged: ensured === "written" };
+    return ensured === "outdated" ? { ...usable, retry: true } : { ...usable, inForce: print };
   }
 
   async function stateOf(reference: Reference, { kube, signal }: Pass): Promise<SourceState> {
@@ -168,6 +179,10 @@ export function configurationController(options: ConfigurationControllerOptions)
 
 const valid = (reason: string, message: string): Judgement => ({ isValid: true, reason, message });
 const invalid = (reason: string, message: string): Judgement => ({ isValid: false, reason, message });
+const usable = valid("Valid", "the default can be used");
+
+const toldIn = ({ status }: ConfigurationRecord): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === "DefaultValid");
 
 const referencesOf = ({ given }: ConfigurationRecord): readonly Reference[] =>
   given.kind === "references" ? given.references : [];
@@ -197,12 +212,12 @@ function problemWith(reference: Reference, state: SourceState | undefined): read
   }
 }
 
-function eventsOf({ status, metadata }: ConfigurationRecord, judgement: Judgement): readonly Announcement[] {
-  const { isValid, reason, message, hasChanged = false } = judgement;
-  const before = status?.conditions?.find(({ type }) => type === "DefaultValid");
+function eventsOf(record: ConfigurationRecord, judgement: Judgement, hasChanged: boolean): readonly Announcement[] {
+  const { isValid, reason, message } = judgement;
+  const before = toldIn(record);
   const isNewlyInvalid =
     !isValid && (before?.status !== "False" || before.reason !== reason || before.message !== message);
-  const occasion = metadata.resourceVersion;
+  const occasion = record.metadata.resourceVersion;
   return [
     ...(isNewlyInvalid
       ? [{ type: "Warning", reason: "DefaultInvalid", message, situation: `${message} ${occasion}` } as const]

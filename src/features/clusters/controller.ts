@@ -1,5 +1,5 @@
 import { clusters } from "../../api/kinds.ts";
-import { clustersFinalizer } from "../../api/marks.ts";
+import { clustersFinalizer, statusAnnotation } from "../../api/marks.ts";
 import type { WatchCache } from "../../kube/cache.ts";
 import { span } from "../../kube/trace.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
@@ -11,7 +11,8 @@ import type { Credentials } from "./credentials.ts";
 import type { Defaults } from "./defaults.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Leaving } from "./leaving.ts";
-import { type ClusterRecord, type ClustersMode, recordOf } from "./record.ts";
+import { type ClusterRecord, type ClustersMode, clusterAnnotations, recordOf } from "./record.ts";
+import type { Session } from "./session.ts";
 import { clusterStatusOf } from "./status.ts";
 import { isUnderWay, viewOf } from "./view.ts";
 
@@ -28,7 +29,10 @@ interface ClusterControllerOptions {
 
 /** What is done within this time is told once, when it is done. */
 const patienceMs = 2_000;
+/** After a start, while what was told before may well be true still. */
+const startPatienceMs = 30_000;
 const lookAgainMs = 250;
+const leaveAgainMs = 1_000;
 /** A pass that waits for one cluster keeps no other waiting. */
 const concurrency = 64;
 
@@ -36,6 +40,8 @@ const concurrency = 64;
 export function clusterController(options: ClusterControllerOptions): Controller<ClusterRecord> {
   const { mode, fleet, leaving, beside, defaults } = options;
   const underWaySinceMs = new Map<string, number>();
+  /** Of which everything was in its place once. */
+  const settled = new WeakSet<Session>();
   let objects: WatchCache<ClusterRecord>;
 
   return {
@@ -80,23 +86,41 @@ export function clusterController(options: ClusterControllerOptions): Controller
   };
 
   async function reconcile(record: ClusterRecord, pass: Pass): Promise<Outcome> {
+    const credentials = options.credentialsOf(record);
     if (mode === "beside") await withdrawFinalizer(record, pass);
-    const link = fleet.ensure({ record, credentials: options.credentialsOf(record) });
+    if (mode === "beside" && !isAsking(record, credentials)) return await leaveAlone(record, credentials, pass);
+    const link = fleet.ensure({ record, credentials });
     const view = link && viewOf(link, fleet);
     if (!view) return {};
-    if (isUnderWay(view) && !hasLasted(record)) return { recheckAfterMs: lookAgainMs };
-    if (!isUnderWay(view)) underWaySinceMs.delete(record.metadata.uid);
+    if (isUnderWay(view) && !hasLasted(record, link.session)) return { recheckAfterMs: lookAgainMs };
+    if (!isUnderWay(view)) {
+      underWaySinceMs.delete(record.metadata.uid);
+      if (link.session) settled.add(link.session);
+    }
 
     const status = clusterStatusOf(record, view);
     if (mode === "beside") return await beside.tell(record, status, pass);
-    return { status, events: announcementsOf(record.status, status, record.metadata.resourceVersion) };
+    return { status, events: announcementsOf(record.status, status, record) };
   }
 
-  function hasLasted({ metadata: { uid } }: ClusterRecord): boolean {
+  function hasLasted(record: ClusterRecord, session: Session | undefined): boolean {
+    const { uid } = record.metadata;
     const nowMs = performance.now();
     const sinceMs = underWaySinceMs.get(uid) ?? nowMs;
     underWaySinceMs.set(uid, sinceMs);
-    return nowMs - sinceMs >= patienceMs;
+    const isStarting = session !== undefined && !settled.has(session) && isTold(record);
+    return nowMs - sinceMs >= (isStarting ? startPatienceMs : patienceMs);
+  }
+
+  /** Most of the original's Clusters want nothing of us. What was done for one that did goes, and then it is forgotten. */
+  async function leaveAlone(record: ClusterRecord, credentials: Credentials, pass: Pass): Promise<Outcome> {
+    if (record.metadata.annotations?.[statusAnnotation] === undefined) {
+      fleet.release(record.metadata.name);
+      return {};
+    }
+    if (!(await leaving.hasLeft({ record, credentials }, pass))) return { recheckAfterMs: leaveAgainMs };
+    fleet.release(record.metadata.name);
+    return await beside.fallSilent(record, pass);
   }
 
   async function withdrawFinalizer(record: ClusterRecord, { kube, signal }: Pass): Promise<void> {
@@ -106,3 +130,14 @@ export function clusterController(options: ClusterControllerOptions): Controller
     await kube.patch(clusters, record.metadata, finalizersPatch(record, rest), { signal });
   }
 }
+
+/** Something about it is written down for us, or the default is for it. */
+const isAsking = ({ metadata: { annotations = {} } }: ClusterRecord, { from }: Credentials): boolean =>
+  from !== "None" || clusterAnnotations.some((name) => annotations[name]);
+
+/** Somebody has served this very order before. */
+const isTold = ({ metadata: { generation }, status }: ClusterRecord): boolean =>
+  status?.conditions?.some(
+    ({ type, status: state, observedGeneration }) =>
+      type === "Reachable" && state === "True" && observedGeneration === generation,
+  ) ?? false;

@@ -37,6 +37,8 @@ interface DemandOptions {
 
 /** First the injection changes; then Pods that were created meanwhile have a moment to start. */
 export const graceMs = 3_000;
+/** Where the cluster's own parts are: served before all others. */
+const system = "kube-system";
 /** An injection that cannot be changed does not keep what is revoked for ever. */
 const patienceMs = 30_000;
 
@@ -51,6 +53,8 @@ export class Demand implements Asker, Disposable {
   #changedAtMs = performance.now();
   #settledAtMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** All copies of the cluster's own parts have come to something; until then they are all that is wanted. */
+  #isPastSystem = false;
 
   constructor(claims: Claims, options: DemandOptions) {
     this.#claims = claims;
@@ -79,6 +83,11 @@ export class Demand implements Asker, Disposable {
     this.#wakeWaitingIn(graceMs);
   }
 
+  /** Pods get what is claimed now, or cannot get it. */
+  get isSettled(): boolean {
+    return this.#settledAtMs !== undefined;
+  }
+
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
   }
@@ -98,7 +107,7 @@ export class Demand implements Asker, Disposable {
   served(): readonly string[] {
     const all = this.#options.replication.namespaces.list().filter((namespace) => this.isServed(namespace));
     const names = all.map(({ metadata }) => metadata.name);
-    return [...names.filter((name) => name === "kube-system"), ...names.filter((name) => name !== "kube-system")];
+    return [...names.filter((name) => name === system), ...names.filter((name) => name !== system)];
   }
 
   namesIn(namespace: string): readonly string[] {
@@ -159,8 +168,9 @@ export class Demand implements Asker, Disposable {
     if (at < 0) return new Map();
     const facts = this.#facts();
     const usual = usualNames(facts);
+    const places = this.#hasServedSystem() ? this.served() : [system];
     return new Map(
-      this.served().map((namespace) => {
+      places.map((namespace) => {
         const name = namesIn(namespace, usual, facts)[at];
         return [namespace, name ? [name] : []];
       }),
@@ -168,8 +178,12 @@ export class Demand implements Asker, Disposable {
   }
 
   isReserved({ namespace, name }: NamespacedRef, source: string): boolean {
+    const { references } = this.#claims;
+    const others = references.filter((other) => keyOf(other) !== source && candidatesOf(other).includes(name));
+    // Asked for every namespace, while names hardly ever coincide.
+    if (others.length === 0) return false;
     const names = this.namesIn(namespace);
-    return this.#claims.references.some((other, at) => names[at] === name && keyOf(other) !== source);
+    return others.some((other) => names[references.indexOf(other)] === name);
   }
 
   graceMs(): number {
@@ -177,6 +191,8 @@ export class Demand implements Asker, Disposable {
   }
 
   async mayGo(_copy: NamespacedRef, source: string): Promise<boolean> {
+    // Its namespace has not had its turn yet.
+    if (!this.#isPastSystem && this.lists(source)) return false;
     const nowMs = performance.now();
     const isSettled = this.#settledAtMs !== undefined && nowMs - this.#settledAtMs >= graceMs;
     if (isSettled || nowMs - this.#changedAtMs >= patienceMs) return true;
@@ -185,7 +201,18 @@ export class Demand implements Asker, Disposable {
   }
 
   onReport(source: string): void {
+    const wasFirst = !this.#isPastSystem;
+    if (wasFirst && this.#hasServedSystem()) for (const each of this.sources()) this.#options.pullSecrets.wake(each);
     this.#options.onReport(source);
+  }
+
+  #hasServedSystem(): boolean {
+    const hasBeenThere = (source: Reference) => {
+      const report = this.#options.pullSecrets.reportOf(keyOf(source));
+      return report !== undefined && (report.state.kind !== "usable" || report.places.has(system));
+    };
+    this.#isPastSystem ||= this.served()[0] !== system || this.#claims.references.every(hasBeenThere);
+    return this.#isPastSystem;
   }
 
   #wakeWaitingIn(ms: number): void {

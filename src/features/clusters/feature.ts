@@ -7,6 +7,7 @@ import { BesideWriter } from "../../runtime/beside-writer.ts";
 import { runController } from "../../runtime/run-controller.ts";
 import type { Deps, Feature, FeatureModule } from "../feature.ts";
 import { BesidePasses } from "./beside-pass.ts";
+import { isInjecting } from "./clean-up.ts";
 import { configurationController } from "./configuration-controller.ts";
 import type { ConfigurationRecord } from "./configuration-record.ts";
 import { clusterController } from "./controller.ts";
@@ -30,11 +31,14 @@ import { summarise } from "./summary.ts";
 import { uninstall } from "./uninstall.ts";
 
 async function open(deps: Deps): Promise<Feature> {
-  const { kube, log, mode, replication, pullSecrets, installation, election, settings, signal } = deps;
+  const { kube, log, replication, pullSecrets, installation, election, settings, signal } = deps;
   const homeId = (await kube.getMetadata(namespaces, { name: "kube-system" }, { signal }))?.metadata.uid ?? "";
+  const mode = deps.modeOf(clusters);
+  const configurationMode = deps.modeOf(kubermaticConfigurations);
   const defaults = new Defaults({
     namespace: settings.get(kubermaticNamespace),
     fallback: settings.get(defaultPullSecret),
+    names: replication.names,
   });
   const objects = Promise.withResolvers<WatchCache<ClusterRecord>>();
   const reported = new Set<(source: string) => void>();
@@ -49,6 +53,8 @@ async function open(deps: Deps): Promise<Feature> {
       yield* defaults.credentials.references;
     },
     isHomeExpected: () => staying().some(({ wish, status }) => wish.isHome || status?.clusterID === homeId),
+    isInjecting: (call) => isInjecting({ kube, installation, ...call }),
+    isKnown: (source) => pullSecrets.reportOf(source) !== undefined,
     ready: Promise.all([objects.promise.then((cache) => cache.synced()), defaults.synced()]),
     onReport(source) {
       fleet.wakeSource(source);
@@ -82,7 +88,7 @@ async function open(deps: Deps): Promise<Feature> {
     },
   });
   const configuration = configurationController({
-    ...{ mode, defaults, replication, pullSecrets },
+    ...{ mode: configurationMode, defaults, replication, pullSecrets },
     writer: new BesideWriter({ resource: kubermaticConfigurations, objects: () => configurations! }),
     onReport(listener) {
       reported.add(listener);
@@ -103,11 +109,12 @@ async function open(deps: Deps): Promise<Feature> {
         ? [clusterReferenceHook({ kube, mode, ...search }), configurationReferenceHook(kube)]
         : []),
       clusterHook(mode),
-      configurationHook(mode),
+      configurationHook(configurationMode),
     ],
     caches: [],
     async [Symbol.asyncDispose]() {
       showClusters(undefined);
+      defaults[Symbol.dispose]();
       await fleet[Symbol.asyncDispose]();
       await kubeconfigs[Symbol.asyncDispose]();
     },

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { keyOf, type Secret, secrets } from "../../api/objects.ts";
 import type { Call, Kube } from "../../kube/client.ts";
@@ -59,9 +60,16 @@ async function connectionIn(text: string, place: Place, allowInsecure: boolean):
 
 /** What cannot be read here would fail at every connection, as if the network were to blame. */
 function checkCertificates({ tls: { ca, cert, key } }: Connection): void {
+  // Node takes any text for authorities, and then trusts nobody.
+  if (ca !== undefined) checkReadable("certificate-authority-data", () => new X509Certificate(ca));
+  checkReadable("client-certificate-data", () => createSecureContext({ cert }));
+  checkReadable("client-key-data", () => createSecureContext({ cert, key }));
+}
+
+function checkReadable(entry: string, read: () => unknown): void {
   try {
-    createSecureContext({ ca, cert, key });
+    read();
   } catch {
-    throw new KubeconfigError("its certificates or its key cannot be read");
+    throw new KubeconfigError(`${entry} cannot be read`);
   }
 }

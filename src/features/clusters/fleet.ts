@@ -64,7 +64,7 @@ export class Fleet implements AsyncDisposable {
     const closing = link[Symbol.asyncDispose]().finally(() => {
       this.#closing.delete(closing);
       // Whoever waited for this one's cluster may have it now.
-      for (const other of this.#links.values()) if (isSameCluster(link, other)) other.ring();
+      for (const other of this.#links.values()) if (isSameCluster(link, other)) this.#tell(other, true);
     });
     this.#closing.add(closing);
   }
@@ -74,6 +74,12 @@ export class Fleet implements AsyncDisposable {
     const rivals = [...this.#links.values()].filter((other) => other !== link && isSameCluster(link, other));
     const older = rivals.filter((other) => byAge(other.order.record, link.order.record) < 0);
     return older.toSorted((a, b) => byAge(a.order.record, b.order.record))[0];
+  }
+
+  /** A younger Cluster that takes over the cluster of this one, with everything that is there. */
+  heirOf(link: Link): Link | undefined {
+    const isStaying = ({ order }: Link) => order.record.metadata.deletionTimestamp === undefined;
+    return [...this.#links.values()].find((other) => isSameCluster(link, other) && other.isWaiting && isStaying(other));
   }
 
   /** A source has changed: every cluster that has or wants copies looks at it. */
@@ -89,8 +95,11 @@ export class Fleet implements AsyncDisposable {
   #onChange(link: Link): void {
     const { name } = link.order.record.metadata;
     if (this.#links.get(name) !== link) return;
-    // Who is the older one may just have turned out.
-    for (const other of this.#links.values()) if (other !== link && isSameCluster(link, other)) this.#tell(other, true);
+    for (const other of this.#links.values()) {
+      // Who is the older one may just have turned out; or the older one has gone to another cluster.
+      if (isSameCluster(link, other)) this.#tell(other, true);
+      else if (other.isWaiting && !this.rivalOf(other)) other.ring();
+    }
     this.#tell(link);
   }
 

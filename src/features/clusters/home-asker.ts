@@ -10,6 +10,10 @@ interface HomeAskerOptions {
   references(): Iterable<Reference>;
   /** There is a Cluster that is the home and about to be served: what it has must not go. */
   isHomeExpected(): boolean;
+  /** Whether Pods at home are given names of copies now, by whatever is left of earlier times. */
+  isInjecting(call: Call): Promise<boolean>;
+  /** Whether anything is known about a source. */
+  isKnown(source: string): boolean;
   /** Resolves once the above can be told. */
   readonly ready: Promise<unknown>;
   /** What is known about a source has changed. */
@@ -23,7 +27,11 @@ interface HomeAskerOptions {
 export class HomeAsker implements Asker {
   readonly feature = "clusters";
   readonly #options: HomeAskerOptions;
+  /** Sources of which the home had copies made. */
+  readonly #asked = new Set<string>();
   #demand: Demand | undefined;
+  /** The home was served once and not cleaned up: what is there stays. Undefined until somebody has looked. */
+  #isLeft: boolean | undefined;
 
   constructor(options: HomeAskerOptions) {
     this.#options = options;
@@ -35,8 +43,21 @@ export class HomeAsker implements Asker {
   serve(demand: Demand): () => void {
     this.#demand = demand;
     return () => {
-      if (this.#demand === demand) this.#demand = undefined;
+      if (this.#demand !== demand) return;
+      this.#demand = undefined;
+      this.#isLeft = undefined;
     };
+  }
+
+  /** Pods at home are given nothing any more: the copies that were made for them go, these and all the others it tells. */
+  release(references: readonly Reference[]): Iterable<string> {
+    this.#isLeft = false;
+    for (const reference of references) this.#asked.add(keyOf(reference));
+    return this.#asked;
+  }
+
+  get isExpected(): boolean {
+    return this.#options.isHomeExpected();
   }
 
   async synced({ signal }: Call = {}): Promise<void> {
@@ -57,7 +78,17 @@ export class HomeAsker implements Asker {
     return this.#isWaiting;
   }
 
+  holds(): boolean {
+    return this.#isWaiting;
+  }
+
+  /** Pods are injected everywhere: if the copies waited for those that name them, they would stay for ever. */
+  withdraws(source: string): boolean {
+    return this.#asked.has(source);
+  }
+
   wanted(source: string): Wanted {
+    if (this.#demand?.lists(source)) this.#asked.add(source);
     return this.#demand?.wanted(source) ?? new Map();
   }
 
@@ -69,17 +100,21 @@ export class HomeAsker implements Asker {
     return this.#demand?.graceMs() ?? 0;
   }
 
-  async mayGo(copy: NamespacedRef, source: string): Promise<boolean> {
+  async mayGo(copy: NamespacedRef, source: string, call: Call): Promise<boolean> {
+    if (this.#demand) return this.#demand.mayGo(copy, source);
     if (this.#isWaiting) return false;
-    return this.#demand ? this.#demand.mayGo(copy, source) : true;
+    const isInjecting = this.#isLeft ?? (await this.#options.isInjecting(call));
+    this.#isLeft ??= isInjecting;
+    return !this.#isLeft;
   }
 
   onReport(source: string): void {
+    if (!this.#options.isKnown(source)) this.#asked.delete(source);
     this.#demand?.onReport(source);
     this.#options.onReport(source);
   }
 
   get #isWaiting(): boolean {
-    return !this.#demand && this.#options.isHomeExpected();
+    return !this.#demand && this.isExpected;
   }
 }

@@ -16,7 +16,13 @@ import { unchangedSince } from "../../ownership/marks.ts";
 import type { Fingerprint } from "../../replication/fingerprint.ts";
 import { withoutQuotes } from "../../replication/redact.ts";
 import type { SourceRecord } from "../../replication/source.ts";
-import { type ConfigurationRecord, inlineDataOf, inlineSecretType, inlineSourceOf } from "./configuration-record.ts";
+import {
+  type ConfigurationRecord,
+  inlineDataOf,
+  inlineSecretType,
+  inlineSourceOf,
+  isInlineSecret,
+} from "./configuration-record.ts";
 
 interface Writing extends Call {
   readonly kube: Kube;
@@ -36,11 +42,17 @@ export async function ensureInlineSecret(
   const { kube, fingerprint, known, signal } = writing;
   const ref = inlineSourceOf(namespaceOf(record));
   const found = await kube.getMetadata(secrets, ref, { signal });
-  if (found && !isOurs(found, record)) return "held-by-others";
-  if (found && known?.metadata.uid === found.metadata.uid && known.fingerprint === wanted) return "kept";
-
+  if (found && !isInlineSecret(found)) return "held-by-others";
+  const isOwn = found !== undefined && isOwnedBy(found, record);
+  if (isOwn && known?.metadata.resourceVersion === found.metadata.resourceVersion && known.fingerprint === wanted) {
+    return "kept";
+  }
   const present = found && (await kube.get<Secret>(secrets, ref, { signal }));
-  if (present && fingerprint(present.type ?? "", present.data ?? {}) === wanted) return "kept";
+  if (isOwn && present && fingerprint(present.type ?? "", present.data ?? {}) === wanted) return "kept";
+  if (present && !isWritable(present)) {
+    await removeSecret(present, kube, { signal });
+    return "outdated";
+  }
   const text = await readText(record, kube, { signal });
   const data = inlineDataOf(text ?? "");
   if (fingerprint(inlineSecretType, data) !== wanted) return "outdated";
@@ -60,13 +72,17 @@ async function write(
   { kube, signal }: Call & { readonly kube: Kube },
 ): Promise<unknown> {
   const ref = inlineSourceOf(namespaceOf(record));
-  if (present) {
-    const body = [unchangedSince(present.metadata), { op: "add", path: "/data", value: data } as const];
-    return kube.patch(secrets, ref, { type: "json", body }, { metadataOnly: true, signal });
-  }
   const { name, uid } = record.metadata;
   const { kind } = kubermaticConfigurations;
   const ownerReferences = [{ apiVersion: apiVersionOf(kubermaticConfigurations), kind, name, uid, controller: true }];
+  if (present) {
+    const body = [
+      unchangedSince(present.metadata),
+      { op: "add", path: "/metadata/ownerReferences", value: ownerReferences } as const,
+      { op: "add", path: "/data", value: data } as const,
+    ];
+    return kube.patch(secrets, ref, { type: "json", body }, { metadataOnly: true, signal });
+  }
   const metadata = { ...ref, labels: { [managedByLabel]: managedByValue }, ownerReferences };
   return kube.create<Secret>(secrets, { metadata, type: inlineSecretType, data }, { metadataOnly: true, signal });
 }
@@ -83,24 +99,29 @@ export async function findInlineSecret(
   call: Call,
 ): Promise<KubeObject | undefined> {
   const found = await kube.getMetadata(secrets, inlineSourceOf(namespaceOf(record)), call);
-  return found && isOurs(found, record) ? found : undefined;
+  return found && isOwnedBy(found, record) ? found : undefined;
 }
 
 /** Takes it away if it is this configuration's. Tells whether it was there. */
 export async function removeInlineSecret(record: ConfigurationRecord, kube: Kube, { signal }: Call): Promise<boolean> {
   const found = await findInlineSecret(record, kube, { signal });
-  if (!found) return false;
-  const { uid, resourceVersion } = found.metadata;
+  return found !== undefined && (await removeSecret(found, kube, { signal }));
+}
+
+async function removeSecret({ metadata }: KubeObject, kube: Kube, { signal }: Call): Promise<boolean> {
+  const { uid, resourceVersion } = metadata;
   try {
-    return await kube.delete(secrets, found.metadata, { preconditions: { uid, resourceVersion }, signal });
+    return await kube.delete(secrets, metadata, { preconditions: { uid, resourceVersion }, signal });
   } catch (error) {
     if (isGoneOrReplaced(error)) return false;
     throw error;
   }
 }
 
-function isOurs(secret: KubeObject, { metadata }: ConfigurationRecord): boolean {
-  return controllerOf(secret)?.uid === metadata.uid && secret.metadata.labels?.[managedByLabel] === managedByValue;
-}
+/** The configuration that counted before leaves it to the next. */
+const isOwnedBy = (secret: KubeObject, { metadata }: KubeObject): boolean => controllerOf(secret)?.uid === metadata.uid;
+
+/** Neither can be changed: somebody put another one there. */
+const isWritable = ({ type, immutable }: Secret): boolean => type === inlineSecretType && immutable !== true;
 
 export const inlineKeyOf = (record: KubeObject): string => keyOf(inlineSourceOf(namespaceOf(record)));

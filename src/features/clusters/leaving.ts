@@ -4,9 +4,10 @@ import type { Announcement } from "../../runtime/outcome.ts";
 import { cleanUp, removeInjection } from "./clean-up.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Link } from "./link.ts";
+import type { Link, Order } from "./link.ts";
 import type { ClusterRecord } from "./record.ts";
 import type { Home } from "./session.ts";
+import { describeMissingVerb } from "./words.ts";
 
 interface LeavingOptions {
   readonly fleet: Fleet;
@@ -39,28 +40,41 @@ export class Leaving {
     if (record.wish.isPaused) {
       return {
         ...done,
-        event: warning("CleanupSkipped", "it is paused: what Latchkey made in this cluster stays there"),
+        event: warning("CleanupSkipped", "it is paused: what Latchkey made there stays there"),
       };
     }
     const { fleet, timeoutMs, log } = this.#options;
     const link = fleet.ensure({ record, credentials });
     if (!link) return { isDone: false, recheckAfterMs: lookAgainMs };
+    let problem: string | undefined;
     try {
       const isClean = await this.#tryLeaving(link, pass);
       if (isClean) return done;
     } catch (error) {
       if (pass.signal.aborted) throw error;
-      log.warn("a cluster could not be cleaned up", { cluster: record.metadata.name, error });
+      problem = describeMissingVerb(error);
+      log.debug("a cluster could not be cleaned up, trying again", { cluster: record.metadata.name, error });
     }
+    // After a restart it may answer yet.
+    if (link.state.kind === "connecting") return { isDone: false, recheckAfterMs: lookAgainMs };
     const leftMs = Date.parse(record.metadata.deletionTimestamp ?? "") + timeoutMs - Date.now();
     if (!(leftMs > 0)) {
-      return {
-        ...done,
-        event: warning("CleanupIncomplete", "it did not answer: what Latchkey made in this cluster stays there"),
-      };
+      problem ??= "message" in link.state ? link.state.message : "not everything could be removed in time";
+      return { ...done, event: warning("CleanupIncomplete", `${problem}; what Latchkey made there stays there`) };
     }
     link.ring();
     return { isDone: false, recheckAfterMs: Math.min(leftMs, lookAgainMs) };
+  }
+
+  /** Beside the original: takes back what was made for a Cluster that wants nothing any more, the copies in their time. */
+  async hasLeft(order: Order, pass: Pass): Promise<boolean> {
+    const { fleet, home } = this.#options;
+    const link = fleet.ensure(order);
+    if (!link || order.record.wish.isPaused) return false;
+    const { session, isHome } = link;
+    const isSettled = session?.demand.isSettled && session.replication.copies.isSynced;
+    const isEmpty = isHome || session?.replication.copies.by("owner", home.installation.uid).length === 0;
+    return isSettled === true && isEmpty && (await this.#tryLeaving(link, pass));
   }
 
   /** Beside the original there is no finalizer: one try while the way to the cluster is still known, and we let go. */
@@ -85,8 +99,8 @@ export class Leaving {
   /** Whether there is nothing left to do. */
   async #tryLeaving(link: Link, { signal }: Pick<Pass, "signal">): Promise<boolean> {
     const { fleet, home } = this.#options;
-    // The older one goes on, with everything that is there.
-    if (fleet.rivalOf(link)) return true;
+    // Another one goes on, with everything that is there.
+    if (fleet.rivalOf(link) ?? fleet.heirOf(link)) return true;
     if (!link.kube) return false;
     link.retire();
     await link.stopServing();
@@ -97,13 +111,15 @@ export class Leaving {
       return true;
     }
     await removeInjection({ kube, installation, signal });
-    return !this.#hasLeftovers();
+    return this.#areCopiesGone(link.order.credentials);
   }
 
   /** Copies at home go by the passes over their sources; those that others list as well are none of our business. */
-  #hasLeftovers(): boolean {
-    const { pullSecrets } = this.#options.home;
-    return pullSecrets.hasUnlisted();
+  #areCopiesGone({ references }: Credentials): boolean {
+    const { asker, pullSecrets } = this.#options.home;
+    if (asker.isExpected) return true;
+    for (const source of asker.release(references)) pullSecrets.wake(source);
+    return ![...pullSecrets.unlisted(asker)].some((source) => asker.withdraws(source));
   }
 }
 

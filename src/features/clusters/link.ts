@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { keyOf, type NamespacedRef, namespaces } from "../../api/objects.ts";
 import { backoffMs } from "../../kube/backoff.ts";
 import { Kube, type RequestSeen } from "../../kube/client.ts";
 import type { Connection } from "../../kube/connection.ts";
 import { withDeadline } from "../../kube/deadline.ts";
+import { ApiError } from "../../kube/errors.ts";
 import type { Log } from "../../kube/log.ts";
 import { countRequest } from "../../kube/metrics.ts";
 import type { NameWatches } from "../../kube/name-watches.ts";
@@ -13,10 +13,14 @@ import { version as ownVersion } from "../../version.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Claims } from "./demand.ts";
 import { findConnection, type NoConnection, type SearchOptions } from "./find-connection.ts";
+import { FollowedSecrets } from "./followed-secrets.ts";
+import { type Identity, identify, toldIdentityOf } from "./identity.ts";
 import { chooseWay, findPolicyVersion } from "./injection/choose.ts";
+import type { AnyCache } from "./injection/injector.ts";
 import type { Way } from "./injection/mode.ts";
 import type { PolicyVersion } from "./injection/objects.ts";
 import { searchFor } from "./kubeconfig-search.ts";
+import { Pulse } from "./pulse.ts";
 import { type Failure, failureOf, unreachableAfterMs } from "./reachability.ts";
 import type { ClusterRecord } from "./record.ts";
 import { type Home, Session } from "./session.ts";
@@ -24,12 +28,7 @@ import { type Home, Session } from "./session.ts";
 /** How the connection to a cluster stands. */
 export type LinkState = { readonly kind: "connecting" } | NoConnection | Failure | { readonly kind: "connected" };
 
-/** Which cluster answers. */
-export interface Identity {
-  /** UID of its Namespace kube-system. */
-  readonly id: string;
-  readonly version: string;
-}
+type Heard = readonly (readonly [kind: string, atMs: number])[];
 
 interface Line {
   readonly kube: Kube;
@@ -58,8 +57,7 @@ export interface LinkOptions extends SearchOptions {
 
 const attemptMs = unreachableAfterMs;
 const retryBackoff = { baseMs: 1_000, maxMs: 60_000 };
-/** How often a cluster that is silent by itself is asked for a sign of life, and how long it may take to give it. */
-const beatMs = 10_000;
+/** How long a cluster may take to give a sign of life. */
 const signMs = 5_000;
 const rediscoverMs = 10 * 60_000;
 const maxFanOut = 8;
@@ -70,9 +68,8 @@ export class Link implements AsyncDisposable {
   readonly #log: Log;
   readonly #alarm = new Alarm();
   readonly #over = new AbortController();
-  readonly #follows = new Map<string, () => void>();
-  /** Versions of the Secrets that the present kubeconfig was chosen from. */
-  readonly #read = new Map<string, string | undefined>();
+  readonly #secrets: FollowedSecrets;
+  readonly #pulse = new Pulse();
   readonly #running: Promise<void>;
   #order: Order;
   #state: LinkState = { kind: "connecting" };
@@ -81,8 +78,8 @@ export class Link implements AsyncDisposable {
   #session: Session | undefined;
   #sessionWay: Way | undefined;
   #isKubeconfigNew = false;
-  #heardAtMs = Number.NEGATIVE_INFINITY;
-  #troubleSinceMs: number | undefined;
+  /** From a cluster that was lost since. */
+  #heardBefore: Heard = [];
   #discoveredAtMs = 0;
   #isRefused = false;
   #health = "";
@@ -91,6 +88,11 @@ export class Link implements AsyncDisposable {
   constructor(order: Order, options: LinkOptions) {
     this.#order = order;
     this.#options = options;
+    this.#identity = toldIdentityOf(order.record);
+    this.#secrets = new FollowedSecrets(options.kubeconfigs, () => {
+      this.#isKubeconfigNew = true;
+      this.ring();
+    });
     this.#log = options.log.with({ cluster: order.record.metadata.name });
     this.#running = this.#run();
   }
@@ -112,6 +114,11 @@ export class Link implements AsyncDisposable {
     return this.#session;
   }
 
+  /** It could be served, and is not: another Cluster is. */
+  get isWaiting(): boolean {
+    return this.#line !== undefined && !this.#session && !this.#isRetired && !this.#order.record.wish.isPaused;
+  }
+
   /** How Pods get their names, while the cluster is connected. */
   get way(): Way | undefined {
     return this.#line && chooseWay(this.#order.record.wish.mode, this.#line.policyVersion);
@@ -131,16 +138,19 @@ export class Link implements AsyncDisposable {
   }
 
   /** Milliseconds of `Date.now()` at which each watch last heard from the cluster. */
-  heard(): readonly (readonly [kind: string, atMs: number])[] {
-    return (this.#session?.caches ?? []).map((cache) => [cache.name, cache.lastHeardAt]);
+  heard(): Heard {
+    return this.#session?.caches.map((cache) => [cache.name, cache.lastHeardAt] as const) ?? this.#heardBefore;
   }
 
   update(order: Order): void {
     const before = this.#order;
     this.#order = order;
-    if (targetOf(before.record) !== targetOf(order.record)) this.#isKubeconfigNew = true;
+    const isElsewhere = targetOf(before.record) !== targetOf(order.record);
+    if (isElsewhere) this.#isKubeconfigNew = true;
     if (isDeepStrictEqual(wishOf(before), wishOf(order))) return;
-    this.#session?.update(this.#claims);
+    // At once, not when the loop comes round: what is new in this order is not for the cluster that is served now.
+    if (isElsewhere || order.record.wish.isPaused || this.#isAnotherWay) this.#session?.cease();
+    else this.#session?.update(this.#claims);
     this.ring();
   }
 
@@ -172,19 +182,20 @@ export class Link implements AsyncDisposable {
     try {
       while (!signal.aborted) {
         try {
+          if (this.#isKubeconfigNew) failures = 0;
           if (!this.#line || this.#isKubeconfigNew) await this.#reconnect();
           if (this.#line) await this.#arrange(this.#line);
         } catch (error) {
           if (!signal.aborted) this.#log.error("a cluster could not be served, trying again", { error });
         }
         failures = this.#line ? 0 : failures + 1;
-        const waitMs = this.#line ? beatMs : this.#retryMs(failures);
+        const waitMs = this.#line ? this.#pulse.nextBeatMs(this.#ages) : this.#retryMs(failures);
         if (!signal.aborted) await this.#alarm.wait(waitMs, { signal });
         if (this.#line && !signal.aborted) await this.#beat(this.#line);
       }
     } finally {
       await this.#hangUp();
-      for (const stop of this.#follows.values()) stop();
+      this.#secrets[Symbol.dispose]();
     }
   }
 
@@ -192,10 +203,9 @@ export class Link implements AsyncDisposable {
   #retryMs(failures: number): number {
     if (this.#state.kind === "no-kubeconfig") return retryBackoff.maxMs;
     const waitMs = backoffMs(failures - 1, retryBackoff);
-    if (this.#troubleSinceMs === undefined || this.#state.kind === "unreachable") return waitMs;
+    if (!this.#pulse.isTroubled || this.#state.kind === "unreachable") return waitMs;
     // The moment at which silence is told of must not be slept through.
-    const leftMs = this.#troubleSinceMs + unreachableAfterMs - performance.now();
-    return Math.max(100, Math.min(waitMs, leftMs));
+    return Math.max(100, Math.min(waitMs, this.#pulse.leftMs));
   }
 
   /** The new client first; only then the old one ends. */
@@ -205,10 +215,13 @@ export class Link implements AsyncDisposable {
     await this.#hangUp();
     this.#line = next;
     if (!next) return;
+    this.#heardBefore = [];
+    const isOther = next.identity.id !== this.#identity?.id;
     this.#identity = next.identity;
-    this.#troubleSinceMs = undefined;
+    this.#pulse.clear();
     this.#discoveredAtMs = performance.now();
     this.#become({ kind: "connected" });
+    if (isOther) this.#options.onChange(this);
   }
 
   async #connect(): Promise<Line | undefined> {
@@ -218,11 +231,8 @@ export class Link implements AsyncDisposable {
     if (!connection) return undefined;
     const onRequest = (request: RequestSeen) => {
       countRequest(request);
-      if (typeof request.status === "number" && request.status < 500) this.#heardAtMs = performance.now();
       // Who is not connected yet notices by himself.
-      if (request.status !== 401 || this.#line?.kube !== kube) return;
-      this.#isRefused = true;
-      this.ring();
+      if (this.#line?.kube === kube) this.#onAnswer(request.status);
     };
     const kube = new Kube(connection, { userAgent: `latchkey/${ownVersion}`, maxFanOut, onRequest });
     const line = await this.#try(kube, new URL(connection.server).origin, { isHome: false });
@@ -231,7 +241,7 @@ export class Link implements AsyncDisposable {
   }
 
   async #try(kube: Kube, server: string, { isHome }: { readonly isHome: boolean }): Promise<Line | undefined> {
-    this.#troubleSinceMs ??= performance.now();
+    this.#pulse.doubt();
     try {
       const within = <T>(ask: (signal: AbortSignal) => Promise<T>) => withDeadline(attemptMs, this.#over.signal, ask);
       const identity = await identify(kube, within);
@@ -239,39 +249,26 @@ export class Link implements AsyncDisposable {
       return { kube, server, identity, policyVersion, isHome };
     } catch (error) {
       if (this.#over.signal.aborted) return undefined;
-      this.#fail(failureOf(error, server));
-      this.#log.debug("a cluster does not answer", { error });
+      const failure = failureOf(error, server);
+      this.#fail(failure);
+      // Not the error itself: it has the server's words, which may quote what it was sent.
+      this.#log.debug("a cluster does not answer", { ...failure });
       return undefined;
     }
   }
 
   async #findConnection(): Promise<Connection | undefined> {
     const { record } = this.#order;
-    // First followed, then read: a change in between is heard of.
-    this.#followAll(searchFor(record, this.#options.clusterApiNamespaces).flat());
+    this.#secrets.follow(searchFor(record, this.#options.clusterApiNamespaces).flat());
     const { versions, result } = await findConnection(record, this.#options.home.kube, this.#options, this.#over);
-    for (const [key, version] of versions) this.#read.set(key, version);
-    if (result.kind === "found") return result.connection;
-    this.#become(result);
-    return undefined;
-  }
-
-  #followAll(places: readonly NamespacedRef[]): void {
-    const wanted = new Map(places.map((place) => [keyOf(place), place]));
-    for (const [key, stop] of this.#follows) {
-      if (wanted.has(key)) continue;
-      stop();
-      this.#follows.delete(key);
+    this.#secrets.noteRead(versions);
+    if (result.kind !== "found") {
+      this.#pulse.clear();
+      this.#become(result);
+      return undefined;
     }
-    for (const [key, place] of wanted) {
-      if (this.#follows.has(key)) continue;
-      const stop = this.#options.kubeconfigs.follow(place, (object) => {
-        if (this.#read.get(key) === object?.metadata.resourceVersion) return;
-        this.#isKubeconfigNew = true;
-        this.ring();
-      });
-      this.#follows.set(key, stop);
-    }
+    if (this.#state.kind === "no-kubeconfig") this.#state = { kind: "connecting" };
+    return result.connection;
   }
 
   /** Opens, updates or ends the session, as things stand now. */
@@ -280,8 +277,7 @@ export class Link implements AsyncDisposable {
     const way = this.way;
     const isWanted =
       !this.#isRetired && way !== undefined && !this.#order.record.wish.isPaused && this.#options.mayServe(this);
-    const isAnother = this.#session !== undefined && JSON.stringify(way) !== JSON.stringify(this.#sessionWay);
-    if (!isWanted || isAnother) await this.stopServing();
+    if (!isWanted || this.#isAnotherWay || this.#session?.isOver) await this.stopServing();
     if (!isWanted || this.#session) return;
     this.#sessionWay = way;
     const { kube, isHome, policyVersion: version } = line;
@@ -292,21 +288,42 @@ export class Link implements AsyncDisposable {
     this.#options.onChange(this);
   }
 
+  /** The session injects by another way than it should. */
+  get #isAnotherWay(): boolean {
+    return !isDeepStrictEqual(this.way, this.#sessionWay);
+  }
+
   get #claims(): Claims {
     const { record, credentials } = this.#order;
     const { excluded, retains } = record.wish;
     return { references: credentials.references, excluded, retains };
   }
 
+  #onAnswer(status: RequestSeen["status"]): void {
+    const wasTroubled = this.#pulse.isTroubled;
+    if (status === "unreachable") {
+      this.#pulse.doubt();
+      if (!wasTroubled) this.ring();
+    } else if (status < 500) {
+      this.#pulse.heard();
+      // It may have come back as another one: an upgrade is a short outage.
+      if (wasTroubled) this.#discoveredAtMs = Number.NEGATIVE_INFINITY;
+    }
+    if (status !== 401) return;
+    this.#isRefused = true;
+    this.ring();
+  }
+
+  /** How long ago each watch heard something; the home is looked after by others. */
+  get #ages(): readonly number[] {
+    if (this.isHome) return [0];
+    return this.heard().map(([, atMs]) => Date.now() - atMs);
+  }
+
   /** Asks the cluster for a sign of life if it gave none by itself. */
   async #beat(line: Line): Promise<void> {
     if (this.#isRefused || this.#isDiscoveryDue) return await this.#lookAgain(line);
-    const heardAtMs = Math.max(
-      this.#heardAtMs,
-      ...this.heard().map(([, atMs]) => performance.now() - (Date.now() - atMs)),
-    );
-    if (line.isHome || performance.now() - heardAtMs < beatMs / 2) this.#troubleSinceMs = undefined;
-    else await this.#ask(line, heardAtMs);
+    if (this.#pulse.isDoubtful(this.#ages)) await this.#ask(line);
     this.#noticeHealth();
   }
 
@@ -319,20 +336,26 @@ export class Link implements AsyncDisposable {
     this.#options.onChange(this);
   }
 
-  async #ask(line: Line, heardAtMs: number): Promise<void> {
+  async #ask(line: Line): Promise<void> {
+    const askedAtMs = performance.now();
     try {
       await withDeadline(signMs, this.#over.signal, (signal) => line.kube.request("GET", "/version", { signal }));
-      this.#troubleSinceMs = undefined;
+      this.#pulse.heard();
     } catch (error) {
-      if (this.#over.signal.aborted) return;
-      this.#troubleSinceMs ??= heardAtMs;
-      if (performance.now() - this.#troubleSinceMs < unreachableAfterMs) return this.ring();
+      // A refusal is a sign of life as well.
+      if (this.#over.signal.aborted || (error instanceof ApiError && error.status < 500)) return;
+      this.#pulse.doubt(askedAtMs);
+      // Its connections may be dead without saying so, those of the watches too.
+      if (!(error instanceof ApiError)) line.kube.resetConnections();
+      if (this.#pulse.leftMs > 0) return;
       await this.#lose(failureOf(error, line.server));
     }
   }
 
   get #isDiscoveryDue(): boolean {
-    return performance.now() - this.#discoveredAtMs > rediscoverMs;
+    const isUnknownThere = ({ health }: AnyCache) =>
+      health.failing?.error instanceof ApiError && health.failing.error.status === 404;
+    return performance.now() - this.#discoveredAtMs > rediscoverMs || !!this.#session?.caches.some(isUnknownThere);
   }
 
   /** Credentials that were refused are asked about once more; what the cluster serves may have changed. */
@@ -341,7 +364,7 @@ export class Link implements AsyncDisposable {
     this.#discoveredAtMs = performance.now();
     const again = await this.#try(line.kube, line.server, { isHome: line.isHome });
     if (again) {
-      this.#troubleSinceMs = undefined;
+      this.#pulse.clear();
       this.#line = again;
     } else if (this.#state.kind !== "connected") {
       await this.#hangUp();
@@ -350,8 +373,8 @@ export class Link implements AsyncDisposable {
 
   /** Silence is told of when it has lasted; everything else at once. */
   #fail(failure: Failure): void {
-    const silentMs = performance.now() - (this.#troubleSinceMs ?? performance.now());
-    if (failure.kind === "unreachable" && silentMs < unreachableAfterMs) return;
+    if (failure.kind !== "unreachable") this.#pulse.clear();
+    else if (this.#pulse.leftMs > 0) return;
     this.#become(failure);
   }
 
@@ -363,27 +386,19 @@ export class Link implements AsyncDisposable {
   async #hangUp(): Promise<void> {
     const line = this.#line;
     this.#line = undefined;
-    // Before the session: what waits for an answer ends with the connections.
-    if (line && !line.isHome) await line.kube[Symbol.asyncDispose]();
+    this.#heardBefore = this.heard();
     await this.stopServing();
+    if (line && !line.isHome) await line.kube[Symbol.asyncDispose]();
   }
 
   #become(state: LinkState): void {
     const isSame = JSON.stringify(state) === JSON.stringify(this.#state);
     this.#state = state;
     if (isSame) return;
-    this.#log.info("connection", { ...state });
+    const { kind, message, ...about } = { message: "", ...state };
+    this.#log.info("connection", { ...about, state: kind, ...(message && { detail: message }) });
     this.#options.onChange(this);
   }
-}
-
-type Within = <T>(ask: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-
-async function identify(kube: Kube, within: Within): Promise<Identity> {
-  const system = await within((signal) => kube.getMetadata(namespaces, { name: "kube-system" }, { signal }));
-  const version = (await within((signal) => kube.request("GET", "/version", { signal }))) as { gitVersion?: unknown };
-  if (!system) throw new Error("the cluster has no Namespace kube-system");
-  return { id: system.metadata.uid, version: String(version?.gitVersion ?? "") };
 }
 
 /** Another one leads elsewhere. */

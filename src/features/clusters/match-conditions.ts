@@ -14,16 +14,19 @@ const annotation = (name: string) => (object: string) =>
 const label = (name: string) => (object: string) =>
   `(has(${object}.metadata.labels) && '${name}' in ${object}.metadata.labels ? ${object}.metadata.labels['${name}'] : '')`;
 
-/** Nothing where a part of the path is missing. */
+/** Nothing where a part of the path is missing, or null: an expression that fails would block the write. */
 const field =
   (...path: readonly string[]) =>
   (object: string) => {
     const steps = ["spec", ...path].map((_, at) => [object, "spec", ...path].slice(0, at + 2).join("."));
-    return `(${steps.map((step) => `has(${step})`).join(" && ")} ? ${steps.at(-1)} : null)`;
+    return `(${steps.map((step) => `has(${step}) && ${step} != null`).join(" && ")} ? ${steps.at(-1)} : null)`;
   };
 
-const entries = (object: string) =>
-  `(has(${object}.spec) && has(${object}.spec.imagePullSecrets) ? ${object}.spec.imagePullSecrets : [])`;
+/** The original's schema may have something else by that name. */
+const entries = (object: string) => {
+  const list = field("imagePullSecrets")(object);
+  return `(type(${list}) == list ? ${list} : [])`;
+};
 
 /** Taking an annotation away sends nothing anywhere. */
 const isAnnotatedAnew = (name: string) => {
@@ -34,15 +37,21 @@ const isAnnotatedAnew = (name: string) => {
 /** Writes that could send a credential to another place. All others pass, also while nobody answers here. */
 export function clusterSendsFurther(mode: ClustersMode): Conditions {
   const isAdded = `${entries("object")}.exists(r, !${entries("oldObject")}.exists(o, o == r))`;
-  const fields = mode === "instead" ? [differs(field("kubeconfigSecretRef")), differs(field("home"))] : [];
+  const home = mode === "instead" ? [field("home")] : [];
+  const leadsElsewhere = anyOf(...[field("kubeconfigSecretRef"), ...home, label("project-id")].map(differs));
   const expression = anyOf(
-    isCreated,
+    ...(mode === "instead" ? [isCreated, leadsElsewhere] : [isConcerned(`(${isCreated} || ${leadsElsewhere})`)]),
     isAdded,
-    ...fields,
-    differs(label("project-id")),
     ...clusterAnnotations.map(isAnnotatedAnew),
   );
   return [{ name: "sends-further", expression }];
+}
+
+/** An object of the original that says nothing to us sends nothing anywhere. */
+function isConcerned(andIs: string): string {
+  const isAnnotated = clusterAnnotations.map((name) => `${annotation(name)("object")} != ''`);
+  const hasFields = [`size(${entries("object")}) > 0`, `${field("kubeconfigSecretRef")("object")} != null`];
+  return `(${andIs} && (${anyOf(...hasFields, ...isAnnotated)}))`;
 }
 
 /** Neither status nor finalizers are judged. */

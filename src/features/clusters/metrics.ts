@@ -30,6 +30,8 @@ function gauge<const L extends string>(
     ...{ name, help, labelNames, registers },
     collect() {
       this.reset();
+      // Without labels a reset leaves a zero.
+      if (labelNames.length === 0) this.remove();
       for (const [labels, value] of values()) this.set(labels, value);
     },
   });

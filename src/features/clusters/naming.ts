@@ -30,7 +30,7 @@ export interface Recorded {
 
 /** The names for Pods of namespaces where nothing stands in the way, one for each reference. */
 export function usualNames({ references, isInjected, recorded }: Omit<NamingFacts, "sightOf" | "isTaken">) {
-  const kept = references.map((source) => candidatesOf(source).find((name) => recorded.names.includes(name)));
+  const kept = references.map((source) => (isInjected(source) ? recordedName(source, recorded.names) : undefined));
   const taken = new Set(kept.filter((name) => name !== undefined));
   return references.map((source, at) => {
     if (!isInjected(source)) return "";
@@ -62,12 +62,15 @@ export function namesIn(namespace: string, usual: readonly string[], facts: Nami
 
 /** By which name Pods there were given this source; empty if they were given the others and not this one. */
 function rememberedIn(namespace: string, source: Reference, { names, special }: Recorded): string | undefined {
-  const candidates = candidatesOf(source);
   const list = special.get(namespace);
-  const found = candidates.find((name) => (list ?? names).includes(name));
+  const found = recordedName(source, list ?? names);
   if (found !== undefined || !list) return found;
-  return candidates.some((name) => names.includes(name)) ? "" : undefined;
+  return recordedName(source, names) === undefined ? undefined : "";
 }
+
+/** The suffixed name is nobody else's; the literal one may be there for another source. */
+const recordedName = (source: Reference, names: readonly string[]): string | undefined =>
+  candidatesOf(source).findLast((name) => names.includes(name));
 
 /** What all Pods of a cluster are given: the usual names, and the lists of namespaces that differ. */
 export function namingOf(

@@ -33,8 +33,10 @@ const classes: Readonly<Record<string, string>> = {
 
 /** The host and the kind of failure, nothing of what was said. */
 export function failureOf(error: unknown, server: string): Failure {
-  const missing = describeMissingVerb(error);
-  if (missing !== undefined) return { kind: "forbidden", message: missing };
+  if (error instanceof ApiError && error.status === 403) {
+    const message = describeMissingVerb(error) ?? `${server} refuses to answer the kubeconfig's user`;
+    return { kind: "forbidden", message };
+  }
   if (error instanceof ApiError && error.status === 401) {
     return { kind: "unauthorized", message: `${server} refuses the credentials of the kubeconfig` };
   }

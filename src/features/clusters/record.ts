@@ -43,7 +43,7 @@ export interface Wish {
   /** Copies outlive their source. */
   readonly retains: boolean;
   readonly mode: InjectionMode;
-  /** What is wrong with it, in words. */
+  /** Why it cannot be told which references or whether the default: in words. */
   readonly objection?: string;
 }
 
@@ -57,9 +57,13 @@ export interface ClusterRecord extends KubeObject {
   };
 }
 
+type Annotations = Readonly<Record<string, string>>;
+
+/** They tell which level of credentials counts. */
+const levelAnnotations = [referencesAnnotation, defaultReferencesAnnotation];
+
 export const clusterAnnotations = [
-  referencesAnnotation,
-  defaultReferencesAnnotation,
+  ...levelAnnotations,
   kubeconfigAnnotation,
   excludedNamespacesAnnotation,
   injectionModeAnnotation,
@@ -94,17 +98,21 @@ function wishOf(spec: NonNullable<Cluster["spec"]>): Omit<Wish, "isPaused" | "pa
   };
 }
 
-/** Where a later schema has the field, the field wins. A value that cannot be read is a broken level, not an absent one. */
+/**
+ * Where a later schema has fields for references and kubeconfig, the fields win. References that cannot be read are a
+ * broken level, not an absent one; another value that cannot be read, which admission refuses while it is there, counts
+ * as not given.
+ */
 function annotatedWishOf({ spec = {}, metadata }: Cluster): Omit<Wish, "isPaused" | "pauseReason"> {
   const { annotations = {} } = metadata;
   const fields = Array.isArray(spec.imagePullSecrets) ? spec.imagePullSecrets.filter(isReference) : [];
   const parsed = parseReferences(annotations[referencesAnnotation] ?? "", {});
-  const objection = annotationObjection(annotations);
+  const [objection] = fields.length > 0 ? [] : objectionsTo(annotations, levelAnnotations);
   return {
     references: fields.length > 0 ? fields : "references" in parsed ? parsed.references : [],
     usesDefault: annotations[defaultReferencesAnnotation] !== "disabled",
     isHome: false,
-    kubeconfig: kubeconfigOf(annotations[kubeconfigAnnotation] ?? ""),
+    kubeconfig: kubeconfigIn(spec.kubeconfigSecretRef) ?? kubeconfigOf(annotations[kubeconfigAnnotation] ?? ""),
     excluded: listOf(annotations[excludedNamespacesAnnotation]).filter(isDnsLabel),
     retains: annotations[onSourceDeletedAnnotation] === "Retain",
     mode: injectionModes.find((mode) => mode === annotations[injectionModeAnnotation]) ?? "Auto",
@@ -113,13 +121,15 @@ function annotatedWishOf({ spec = {}, metadata }: Cluster): Omit<Wish, "isPaused
 }
 
 /** What is wrong with the annotations, the first thing first. */
-export function annotationObjection(annotations: Readonly<Record<string, string>>): string | undefined {
-  const problems = Object.entries(checks).flatMap(([name, check]) => {
+export const annotationObjection = (annotations: Annotations): string | undefined =>
+  objectionsTo(annotations, clusterAnnotations)[0];
+
+function objectionsTo(annotations: Annotations, names: readonly string[]): readonly string[] {
+  return names.flatMap((name) => {
     const value = annotations[name] ?? "";
-    const problem = value === "" ? undefined : check(value);
+    const problem = value === "" ? undefined : checks[name]?.(value);
     return problem === undefined ? [] : [`annotation ${name}: ${problem}`];
   });
-  return problems[0];
 }
 
 const oneOf =
@@ -137,7 +147,8 @@ const checks: Readonly<Record<string, (value: string) => string | undefined>> = 
   [excludedNamespacesAnnotation]: (value) => {
     const names = listOf(value);
     if (names.length > maxExcluded) return `${names.length} entries are more than ${maxExcluded}`;
-    return names.every(isDnsLabel) ? undefined : "must be names of namespaces, separated by commas";
+    if (!names.every(isDnsLabel)) return "must be names of namespaces, separated by commas";
+    return new Set(names).size < names.length ? "a namespace is there twice" : undefined;
   },
   [injectionModeAnnotation]: oneOf(...injectionModes),
   [onSourceDeletedAnnotation]: oneOf(...deletionPolicies),
@@ -151,7 +162,13 @@ function kubeconfigOf(value: string): KubeconfigRef | undefined {
   return isDnsLabel(namespace) && isDnsSubdomain(name) ? { namespace, name } : undefined;
 }
 
-const isReference = (entry: unknown): entry is Reference =>
+function kubeconfigIn(field: unknown): KubeconfigRef | undefined {
+  if (!isRecord(field)) return undefined;
+  const [namespace, name, key] = [field.namespace, field.name, field.key].map(stringOf);
+  return namespace === undefined ? undefined : { namespace, ...(name && { name }), ...(key && { key }) };
+}
+
+export const isReference = (entry: unknown): entry is Reference =>
   isRecord(entry) && typeof entry.namespace === "string" && typeof entry.name === "string";
 
 /** What we said before. Anyone may have written it. */

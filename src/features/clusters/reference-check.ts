@@ -1,10 +1,10 @@
 import { clusters } from "../../api/kinds.ts";
-import { type KubeObject, keyOf, secrets } from "../../api/objects.ts";
+import { type KubeObject, keyOf, type Secret, secrets } from "../../api/objects.ts";
 import type { AccessAttributes } from "../../kube/access-review.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { type Hook, webhookConfigurationOf } from "../../runtime/admission.ts";
 import { reviewRights, secretRight } from "../../runtime/writer-rights.ts";
-import { type Place, searchFor } from "./kubeconfig-search.ts";
+import { hitIn, type Place, type Search, searchFor } from "./kubeconfig-search.ts";
 import { clusterSendsFurther } from "./match-conditions.ts";
 import { type ClusterRecord, type ClustersMode, recordOf } from "./record.ts";
 
@@ -29,11 +29,11 @@ export function clusterReferenceHook({ kube, mode, clusterApiNamespaces }: Refer
     review: async ({ object, oldObject, user }, { signal }) => {
       const after = comparedOf(object as KubeObject, mode);
       const before = oldObject ? comparedOf(oldObject as KubeObject, mode) : undefined;
-      const { references, places, isHome } = planRights(after, before, { mode, clusterApiNamespaces });
-      const looked = await worthAsking(places, kube, { signal });
+      const { references, searches, isHome } = planRights(after, before, { mode, clusterApiNamespaces });
+      const looked = await Promise.all(searches.map((search) => worthAsking(search, kube, { signal })));
       const wanted: AccessAttributes[] = [
         ...references.map((reference) => secretRight("get", reference)),
-        ...looked.map(({ namespace, name }) => secretRight("get", { namespace, name })),
+        ...looked.flat().map(({ namespace, name }) => secretRight("get", { namespace, name })),
         ...(isHome ? [{ verb: "create", group: "", resource: "secrets" }] : []),
       ];
       return reviewRights(kube, user, wanted, { kind: clusters.kind, signal });
@@ -51,15 +51,15 @@ interface Compared {
 export function comparedOf(object: KubeObject, mode: ClustersMode): Compared {
   return {
     record: recordOf(object, mode),
-    annotated: recordOf(object, "beside"),
+    annotated: recordOf({ metadata: object.metadata }, "beside"),
     project: object.metadata.labels?.["project-id"] ?? "",
   };
 }
 
 interface RightsPlan {
   readonly references: readonly { readonly namespace: string; readonly name: string }[];
-  /** Groups of Secrets that may hold the kubeconfig: of each group those count that are there. */
-  readonly places: readonly (readonly Place[])[];
+  /** For the Secret that holds the kubeconfig. */
+  readonly searches: readonly Search[];
   readonly isHome: boolean;
 }
 
@@ -75,7 +75,7 @@ export function planRights(
   const { isHome } = after.record.wish;
   return {
     references: [...new Map(references.map((reference) => [keyOf(reference), reference])).values()],
-    places: leadsElsewhere && !isHome ? placesOf(after, mode, clusterApiNamespaces) : [],
+    searches: leadsElsewhere && !isHome ? searchesOf(after, mode, clusterApiNamespaces) : [],
     isHome: isHome && leadsElsewhere,
   };
 }
@@ -88,26 +88,23 @@ const targetOf = ({ record, annotated, project }: Compared): string =>
 const isSameTarget = (a: Compared, b: Compared): boolean => targetOf(a) === targetOf(b);
 
 /** Beside the original, what it keeps itself is its own business. */
-function placesOf(
+function searchesOf(
   { record, annotated }: Compared,
   mode: ClustersMode,
   clusterApiNamespaces: readonly string[],
-): readonly (readonly Place[])[] {
+): readonly Search[] {
   const isGiven = record.wish.kubeconfig !== undefined;
-  const own = mode === "instead" || isGiven ? [searchFor(record, clusterApiNamespaces).flat()] : [];
-  const later = mode === "instead" && annotated.wish.kubeconfig ? [searchFor(annotated, []).flat()] : [];
+  const own = mode === "instead" || isGiven ? [searchFor(record, clusterApiNamespaces)] : [];
+  const later = mode === "instead" && annotated.wish.kubeconfig ? [searchFor(annotated, [])] : [];
   return [...own, ...later];
 }
 
-/** Those that are there; where none is, each that would be looked for. */
-async function worthAsking(groups: RightsPlan["places"], kube: Kube, call: Call): Promise<readonly Place[]> {
-  const asked = await Promise.all(
-    groups.map(async (places) => {
-      if (places.length < 2) return places;
-      const found = await Promise.all(places.map((place) => kube.getMetadata(secrets, place, call)));
-      const present = places.filter((_, at) => found[at] !== undefined);
-      return present.length > 0 ? present : places;
-    }),
-  );
-  return asked.flat();
+/** The one that is found; where none is, each that would be looked for. */
+async function worthAsking(search: Search, kube: Kube, call: Call): Promise<readonly Place[]> {
+  const places = search.flat();
+  if (places.length < 2) return places;
+  const found = await Promise.all(places.map((place) => kube.get<Secret>(secrets, place, call)));
+  const there = found.flatMap((secret) => (secret ? [[keyOf(secret.metadata), secret] as const] : []));
+  const hit = hitIn(search, new Map(there));
+  return hit.kind === "found" ? [hit.place] : places;
 }

@@ -6,7 +6,7 @@ import type { Owner } from "../../ownership/holder.ts";
 import { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
 import { startInspection } from "../../replication/inspection.ts";
 import { openReplicationAway, type Replication } from "../../replication/replication.ts";
-import type { Election } from "../../runtime/lease.ts";
+import { type Election, type Leadership, leadingWithin } from "../../runtime/lease.ts";
 import { runKeyed } from "../../runtime/run-keyed.ts";
 import { type Claims, Demand } from "./demand.ts";
 import type { HomeAsker } from "./home-asker.ts";
@@ -49,12 +49,14 @@ export class Session implements AsyncDisposable {
   readonly #options: SessionOptions;
   readonly #injector: Injector;
   readonly #over = new AbortController();
+  readonly #leading: Leadership;
   readonly #ends: (() => Promise<unknown>)[] = [];
 
   constructor(options: SessionOptions) {
     const { home, kube, isHome, claims, way, version, log, onChange } = options;
     const { installation } = home;
     this.#options = options;
+    this.#leading = leadingWithin(home.election, this.#over.signal);
     this.replication = isHome ? home.replication : openReplicationAway(kube, home.replication, log);
     this.pullSecrets = isHome
       ? home.pullSecrets
@@ -95,8 +97,17 @@ export class Session implements AsyncDisposable {
     this.#options.onChange();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** From now on nothing is written; what is under way is cut off. */
+  cease(): void {
     this.#over.abort();
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cease();
     this.demand[Symbol.dispose]();
     for (const end of this.#ends.toReversed()) await end();
     await Promise.all(this.caches.map((cache) => cache[Symbol.asyncDispose]()));
@@ -105,22 +116,29 @@ export class Session implements AsyncDisposable {
   /** Copies at home are shared with others: the pass over a source is one for all of them. */
   #serveHome(): void {
     const { home, onChange } = this.#options;
-    const serving = home.asker.serve(this.demand);
+    const { signal } = this.#over;
     const wakeAll = () => {
       for (const source of this.demand.sources()) this.pullSecrets.wake(source);
     };
-    void this.demand.synced({ signal: this.#over.signal }).then(wakeAll, () => {});
-    this.#follow(onChange);
-    this.#ends.push(async () => {
-      serving();
+    const begin = () => {
+      if (signal.aborted) return;
+      const serving = home.asker.serve(this.demand);
+      signal.addEventListener("abort", () => {
+        serving();
+        wakeAll();
+      });
+      this.#injector.wake();
       wakeAll();
-    });
+    };
+    // Not before: until then nobody knows by which names Pods count on their copies.
+    void this.demand.synced({ signal }).then(begin, () => {});
+    this.#follow(onChange);
   }
 
   #serveAway(): void {
-    const { home, kube, log, onChange } = this.#options;
+    const { kube, log, onChange } = this.#options;
     const { pullSecrets, replication } = this;
-    const { election } = home;
+    const election = this.#leading;
     const { signal } = this.#over;
     pullSecrets.addAsker(this.demand);
     const working = runKeyed(pullSecrets.worker, { kube, election, log, signal });
@@ -146,10 +164,10 @@ export class Session implements AsyncDisposable {
   }
 
   #run(injector: Injector): void {
-    const { home, kube, log } = this.#options;
+    const { kube, log } = this.#options;
     const { signal } = this.#over;
     for (const cache of injector.caches) cache.start();
-    const working = runKeyed(injector.worker, { kube, election: home.election, log, signal });
+    const working = runKeyed(injector.worker, { kube, election: this.#leading, log, signal });
     this.#ends.push(() => working.closed.catch(() => {}));
   }
 }

@@ -58,15 +58,20 @@ export function standingOf(facts: StandingFacts): Standing {
   const names = served.map((namespace) => [namespace, copyIn(namespace)] as const);
   const there = names.filter(([, name]) => name !== undefined);
   const isUsable = state === undefined || state.kind === "usable";
-  const places = isUsable
-    ? names.flatMap(([namespace, name]) => placeTrouble({ ...facts, namespace, name, report }))
-    : [];
+  const places = [
+    ...(isUsable ? names.flatMap(([namespace, name]) => placeTrouble({ ...facts, namespace, name, report })) : []),
+    ...leftoverTroubles(keyOf(reference), report),
+  ];
   return {
     ...{ reference, copyName, trouble, places, copies: there.length },
     state: trouble?.reason ?? gravestOf(places)?.reason ?? "Copied",
     suffixed: there.filter(([, name]) => name !== copyName).map(([namespace]) => namespace),
   };
 }
+
+/** Copies that ought to be gone. */
+export const leftoverTroubles = (source: string, report: Report | undefined): readonly PlaceTrouble[] =>
+  [...(report?.leftovers ?? [])].map(([namespace, place]) => ({ namespace, source, ...troubleAt(namespace, place) }));
 
 export function gravestOf<T extends { readonly reason: CopyReason }>(troubles: readonly T[]): T | undefined {
   return troubles.toSorted((a, b) => copyReasons.indexOf(a.reason) - copyReasons.indexOf(b.reason))[0];

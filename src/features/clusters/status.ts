@@ -2,9 +2,10 @@ import type { ClusterStatus } from "../../api/cluster.ts";
 import type { Condition } from "../../api/objects.ts";
 import { cut } from "../../runtime/cut.ts";
 import type { Credentials } from "./credentials.ts";
+import type { Identity } from "./identity.ts";
 import { describeAccounts } from "./injection/accounts.ts";
 import type { InjectionState, Way } from "./injection/mode.ts";
-import type { Identity, LinkState } from "./link.ts";
+import type { LinkState } from "./link.ts";
 import type { ClusterRecord } from "./record.ts";
 import { gravestOf, type PlaceTrouble, type Standing } from "./standing.ts";
 import { counted } from "./words.ts";
@@ -12,9 +13,12 @@ import { counted } from "./words.ts";
 /** How a cluster stands that is served. */
 export interface Serving {
   readonly standings: readonly Standing[];
+  /** Copies that nobody references any more, and that could not be deleted. */
+  readonly strays: readonly PlaceTrouble[];
   /** Namespaces there are, without those that are going. */
   readonly total: number;
-  readonly served: number;
+  /** Names of those that get copies. */
+  readonly served: readonly string[];
   readonly injection: InjectionState;
   /** Why its Secrets or namespaces cannot even be looked at. */
   readonly blocked: { readonly reason: string; readonly message: string } | undefined;
@@ -113,14 +117,14 @@ function stalledOf({ link, rival }: View): Said | undefined {
 }
 
 function pullSecretsOf({ link, credentials, serving }: View, blocker: Said | undefined): Said {
-  if (credentials.objection !== undefined) return no("InvalidReferences", credentials.objection);
+  if (credentials.objection) return no(credentials.objection.reason, credentials.objection.message);
   if (link.kind === "forbidden") return no("Forbidden", link.message);
   if (blocker) return unknown(blocker.reason, "not known while the cluster is not served");
   if (!serving) return unknown("Progressing", "not looked at yet");
   if (serving.blocked) return no(serving.blocked.reason, serving.blocked.message);
 
   const { standings } = serving;
-  const places = standings.flatMap((standing) => standing.places);
+  const places = troublesIn(serving);
   const sources = standings.flatMap(({ trouble }) => trouble ?? []);
   const gravest = gravestOf([...sources, ...places]);
   if (!gravest) {
@@ -175,7 +179,8 @@ function injectionOf({ link, way, serving }: View, blocker: Said | undefined): S
 function readyOf({ way, serving }: View, conditions: readonly Said[]): Said {
   const problems = conditions.filter(({ status, reason }) => status !== "True" && reason !== "Disabled");
   const causes = problems.filter(({ status }) => status === "False");
-  const [gravest] = causes.length > 0 ? causes : problems;
+  const isStuck = ({ reason }: Said) => reason !== "Progressing";
+  const gravest = causes.find(isStuck) ?? causes[0] ?? problems[0];
   if (!gravest) {
     const references = counted(serving?.standings.length ?? 0, "reference");
     return yes("Served", `${references} in ${serving ? summaryOf(serving) : "0/0"} namespaces, mode ${way?.kind}`);
@@ -185,15 +190,24 @@ function readyOf({ way, serving }: View, conditions: readonly Said[]): Said {
 }
 
 function summaryOf(serving: Serving): string {
-  return `${serving.served - failedIn(serving)}/${serving.served}`;
+  const count = serving.served.length;
+  return `${count - failedIn(serving)}/${count}`;
 }
 
-const failedIn = ({ standings }: Serving): number =>
-  new Set(standings.flatMap(({ places }) => places.map(({ namespace }) => namespace))).size;
+const troublesIn = ({ standings, strays }: Serving): readonly PlaceTrouble[] => [
+  ...standings.flatMap(({ places }) => places),
+  ...strays,
+];
+
+function failedIn(serving: Serving): number {
+  const troubled = new Set(troublesIn(serving).map(({ namespace }) => namespace));
+  return serving.served.filter((namespace) => troubled.has(namespace)).length;
+}
 
 function numbersOf(serving: Serving): Partial<ClusterStatus> {
-  const { standings, total, served } = serving;
-  const failures = standings.flatMap(({ places }) => places).filter(({ reason }) => reason !== "Progressing");
+  const { standings, total } = serving;
+  const served = serving.served.length;
+  const failures = troublesIn(serving).filter(({ reason }) => reason !== "Progressing");
   return {
     namespaces: { total, served, excluded: total - served, failed: failedIn(serving), summary: summaryOf(serving) },
     imagePullSecrets: standings.map(({ reference, copyName, state, copies, suffixed }) => ({

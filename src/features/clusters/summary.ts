@@ -9,7 +9,9 @@ import type { Problem, Summary } from "../feature.ts";
 import { parseToldStatus } from "./record.ts";
 
 export async function summarise(kube: Kube, call: Call): Promise<Summary> {
-  const isStandIn = (await getCrdState(kube, clusters, call)) === "stand-in";
+  const isOurs = async (kind: Resource) => (await getCrdState(kube, kind, call)) === "stand-in";
+  const isStandIn = await isOurs(clusters);
+  const isOwn = await isOurs(kubermaticConfigurations);
   const all = await kube.list<Cluster>(clusters, {}, call);
   const configurations = await kube.list<KubermaticConfiguration>(kubermaticConfigurations, {}, call);
   const statuses = all.map((cluster) => (isStandIn ? cluster.status : parseToldStatus(cluster)));
@@ -31,7 +33,7 @@ export async function summarise(kube: Kube, call: Call): Promise<Summary> {
     problems: [
       ...all.flatMap((cluster, at) => problemWith(clusters, cluster, "Ready", statuses[at]?.conditions, isStandIn)),
       ...configurations.flatMap((each) =>
-        problemWith(kubermaticConfigurations, each, "DefaultValid", conditionsOf(each, isStandIn), isStandIn),
+        problemWith(kubermaticConfigurations, each, "DefaultValid", conditionsOf(each, isOwn), isOwn),
       ),
     ],
   };

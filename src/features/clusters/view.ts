@@ -3,7 +3,7 @@ import type { Fleet } from "./fleet.ts";
 import { failureOf } from "./injection/injector.ts";
 import type { Link } from "./link.ts";
 import type { Session } from "./session.ts";
-import { standingOf } from "./standing.ts";
+import { leftoverTroubles, standingOf } from "./standing.ts";
 import type { Serving, View } from "./status.ts";
 
 /** What is to be told about a cluster now; undefined while that is not known yet. */
@@ -12,14 +12,14 @@ export function viewOf(link: Link, fleet: Fleet): View | undefined {
   if (state.kind === "connecting") return undefined;
   const rival = fleet.rivalOf(link)?.order.record.metadata.name;
   const isServed = state.kind === "connected" && rival === undefined && !order.record.wish.isPaused;
-  const serving = session && servingOf(session);
+  const serving = isServed && session && !session.isOver ? servingOf(session) : undefined;
   if (isServed && !serving) return undefined;
   return { link: state, identity, way, credentials: order.credentials, rival, serving };
 }
 
 /** Undefined while the caches are filling. */
 function servingOf(session: Session): Serving | undefined {
-  const { demand, pullSecrets, replication, injection } = session;
+  const { demand, pullSecrets, replication } = session;
   const { copies, namespaces } = replication;
   const failing = [copies, namespaces].flatMap(({ health, isSynced }) => {
     const failure = failureOf(health.failing?.error);
@@ -30,6 +30,8 @@ function servingOf(session: Session): Serving | undefined {
   if (!blocked && !(copies.isSynced && namespaces.isSynced)) return undefined;
   const served = demand.served();
   const usual = demand.usualNames();
+  // A source may turn out to be missing though all its copies are there.
+  const isLookedAt = demand.claims.references.every((reference) => demand.stateOf(reference) !== undefined);
   return {
     standings: demand.claims.references.map((reference, at) =>
       standingOf({
@@ -39,9 +41,12 @@ function servingOf(session: Session): Serving | undefined {
         copyIn: (namespace) => pullSecrets.copyIn(reference, namespace)?.metadata.name,
       }),
     ),
+    strays: [...pullSecrets.reports()].flatMap(([source, report]) =>
+      demand.lists(source) ? [] : leftoverTroubles(source, report),
+    ),
     total: namespaces.list().filter(({ metadata }) => !metadata.deletionTimestamp).length,
-    served: served.length,
-    injection,
+    served,
+    injection: isLookedAt || blocked ? session.injection : { kind: "pending" },
     blocked,
   };
 }

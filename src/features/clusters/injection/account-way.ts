@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { namespaceOf } from "../../../api/objects.ts";
 import { serviceAccounts } from "../../../api/pods.ts";
 import type { KeyedPass } from "../../../runtime/run-keyed.ts";
-import { type AccountRecord, accountOperations, addedTo, planAccount } from "./account-plan.ts";
+import { suffixedIn } from "../naming.ts";
+import { type AccountPlan, type AccountRecord, accountOperations, addedTo, planAccount } from "./account-plan.ts";
 import { accountKey, openLists } from "./accounts.ts";
 import { Contests } from "./contests.ts";
 import { type Ending, type WayOptions, type WorkingWay, wholeCluster } from "./injector.ts";
@@ -14,8 +16,8 @@ export function accountWay(options: WayOptions): WorkingWay {
   const { kube, log, installation, version, replication } = options;
   const accounts = openLists(kube, log);
   const contests = new Contests();
-  /** What we put into accounts, by UID: what is missing of it was taken out by somebody else. */
-  const written = new Map<string, readonly string[]>();
+  /** What we last wrote into accounts, by UID: what is no longer so was undone by somebody else. */
+  const written = new Map<string, AccountPlan>();
   let isAlone = false;
   let isBegun = false;
 
@@ -25,9 +27,9 @@ export function accountWay(options: WayOptions): WorkingWay {
     keys: () => accounts.keys(),
     begin(wake) {
       const stops = [
-        accounts.subscribe(({ key, after }) => {
-          if (after) wake(key);
-          else contests.forget(key);
+        accounts.subscribe(({ key, before, after }) => {
+          if (before && !after) forget(before);
+          wake(key);
         }),
         replication.namespaces.subscribe((change) => {
           if (!options.demand().concerns(change)) return;
@@ -41,9 +43,15 @@ export function accountWay(options: WayOptions): WorkingWay {
     pass: (key, pass) => (key === wholeCluster ? leavePolicy(pass) : serveAccount(key, pass)),
     state() {
       if (!isBegun || accounts.list().some(isOpen)) return { kind: "pending" };
-      return { kind: "active", suffixed: 0, exempt: 0, contested: contests.keys() };
+      const suffixed = suffixedIn(options.demand().naming());
+      return { kind: "active", suffixed, exempt: 0, contested: contests.keys() };
     },
   };
+
+  function forget(account: AccountRecord): void {
+    contests.forget(accountKey(account));
+    written.delete(account.metadata.uid);
+  }
 
   function addedIn(namespace: string): readonly string[] {
     return [...new Set(accounts.by("namespace", namespace).flatMap(addedTo))];
@@ -62,24 +70,29 @@ export function accountWay(options: WayOptions): WorkingWay {
   }
 
   async function serveAccount(key: string, { kube: fenced, signal }: KeyedPass): Promise<Ending> {
+    await options.demand().learn({ signal });
     const account = accounts.get(key);
-    if (!account || !isOpen(account)) return leftOf(key);
+    const plan = account && isOpen(account) ? planAccount(account, wantedOf(account)) : undefined;
+    if (!account || !plan) return leftOf(key);
     const { uid, resourceVersion } = account.metadata;
-    const listed = account.imagePullSecrets.map(({ name }) => name);
-    const wanted = wantedOf(account);
-    const isReverted = written.get(uid)?.some((name) => wanted.includes(name) && !listed.includes(name));
-    if (isReverted) contests.noteRevert(key, resourceVersion);
+    if (isUndone(account, plan)) contests.noteRevert(key, resourceVersion);
     if (contests.leftMs(key) > 0) return leftOf(key);
 
-    const plan = planAccount(account, wanted);
-    if (!plan) return {};
     const hasAnnotations = await isAnnotated(account, { kube: fenced, signal });
     const body = accountOperations(account, plan, { hasAnnotations });
     await accounts.writing(key, () =>
       fenced.patch(serviceAccounts, account.metadata, { type: "json", body }, { owner: "accounts", signal }),
     );
-    written.set(uid, plan.added);
+    written.set(uid, plan);
     return {};
+  }
+
+  /** An entry of ours is missing, or we would write once more what we wrote last: somebody wants it otherwise. */
+  function isUndone(account: AccountRecord, plan: AccountPlan): boolean {
+    const last = written.get(account.metadata.uid);
+    const listed = account.imagePullSecrets.map(({ name }) => name);
+    const isMissing = (name: string) => plan.added.includes(name) && !listed.includes(name);
+    return (last?.added ?? addedTo(account)).some(isMissing) || isDeepStrictEqual(last, plan);
   }
 
   /** The cache keeps none but ours. */

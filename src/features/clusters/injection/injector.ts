@@ -16,7 +16,10 @@ import { noInjection } from "./no-way.ts";
 import { HeldByOthers, type PolicyVersion } from "./objects.ts";
 import { policyWay } from "./policy-way.ts";
 
-export type Ending = Pick<Outcome, "recheckAfterMs" | "retry">;
+export interface Ending extends Pick<Outcome, "recheckAfterMs" | "retry"> {
+  /** Nothing was done yet: what was known before still holds. */
+  readonly isPutOff?: boolean;
+}
 
 /** What all ways have to go by. */
 export interface WayOptions {
@@ -91,9 +94,8 @@ export class Injector {
   }
 
   state(): InjectionState {
-    const refused = this.#refusedCache();
-    const [failure] = this.#failures.values();
-    return failure ?? refused ?? this.#way.state();
+    const [failure = this.#refusedCache()] = this.#failures.values();
+    return failure ?? (this.#options.demand().isSettled ? this.#way.state() : { kind: "pending" });
   }
 
   #begin(wake: (key: string) => void): () => void {
@@ -109,14 +111,14 @@ export class Injector {
     return span("inject", { key }, async () => {
       try {
         const ending = await this.#way.pass(key, pass);
-        this.#settle(key, undefined);
+        if (!ending.isPutOff) this.#settle(key, undefined);
         return ending;
       } catch (error) {
         const failure = failureOf(error);
         if (!failure) throw error;
         if (!this.#failures.has(key)) pass.log.warn("Pods cannot be given their pull secrets", { error });
         this.#settle(key, failure);
-        return { recheckAfterMs: recheckMs };
+        return { recheckAfterMs: key === wholeCluster ? recheckMs.cluster : recheckMs.account };
       }
     });
   }
@@ -136,8 +138,8 @@ export class Injector {
 
 /** Somebody was quicker: the next look tells. */
 const passing = ["Conflict", "AlreadyExists", "NotFound", "Expired", "Gone"];
-/** Somebody has to give a right, or give way. */
-const recheckMs = 60_000;
+/** Somebody has to give a right, or give way. Of accounts there may be thousands. */
+const recheckMs = { cluster: 60_000, account: 600_000 };
 
 type Failed = Extract<InjectionState, { kind: "failed" }>;
 

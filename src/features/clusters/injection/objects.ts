@@ -48,6 +48,8 @@ export const bindingKind = (version: PolicyVersion): InjectionKind => ({
 export interface InjectionObject extends KubeObject {
   readonly spec?: object;
   readonly data?: Readonly<Record<string, string>>;
+  /** Of a ConfigMap: its data can no longer be changed, not even by whoever said so. */
+  readonly immutable?: boolean;
 }
 
 /** One object of ours, followed by its name. */
@@ -84,7 +86,8 @@ export async function ensureObject(
   if (actual && !isOurs(actual, ref, installation)) throw new HeldByOthers(describeHolder(kind, actual));
   if (actual && isDeepStrictEqual(actual[field], wanted)) return false;
   await cache.writing(key, async () => {
-    if (!actual) {
+    if (actual?.immutable) await kube.delete(resource, ref, { preconditions: preconditionsOf(actual), signal });
+    if (!actual || actual.immutable) {
       const draft = { metadata: { ...ref, ...marksOf(ref, installation) }, [field]: wanted };
       return kube.create<InjectionObject>(resource, draft, { signal });
     }
@@ -116,14 +119,15 @@ export async function removeObject(
 ): Promise<boolean> {
   const found = await kube.getMetadata(resource, ref, { signal });
   if (!found || !isOurs(found, ref, installation)) return false;
-  const { uid, resourceVersion } = found.metadata;
   try {
-    return await kube.delete(resource, ref, { preconditions: { uid, resourceVersion }, signal });
+    return await kube.delete(resource, ref, { preconditions: preconditionsOf(found), signal });
   } catch (error) {
     if (isGoneOrReplaced(error) || isReason(error, "NotFound")) return false;
     throw error;
   }
 }
+
+const preconditionsOf = ({ metadata: { uid, resourceVersion } }: KubeObject) => ({ uid, resourceVersion });
 
 /** Binding first: from then on no Pod is changed. */
 export async function removeObjects(

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type KubeObject, keyOf } from "../../../api/objects.ts";
 import { isEnforcing } from "../../../api/pods.ts";
 import type { Change } from "../../../kube/cache.ts";
+import { allOf } from "../../../replication/all-of.ts";
 import { Gaps } from "../../../runtime/gaps.ts";
 import type { KeyedPass } from "../../../runtime/run-keyed.ts";
 import { suffixedIn } from "../naming.ts";
@@ -11,6 +12,7 @@ import { type InjectionState, noNames } from "./mode.ts";
 import {
   bindingKind,
   ensureObject,
+  type InjectionKind,
   isOurs,
   openObject,
   type PolicyVersion,
@@ -22,6 +24,8 @@ import { type Naming, parseRecord, recordDataOf } from "./record.ts";
 
 /** The API server goes by a new policy within a second. */
 const inForceAfterMs = 2_000;
+/** By then it is true of all but the largest. */
+const tellableAfterMs = 1_500;
 /** Whoever undoes what we restore gets no quicker answer. */
 const restoreGapMs = 1_000;
 
@@ -69,17 +73,15 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
     },
     async pass(_key, pass) {
       const wanted = await wantedObjects(pass);
-      const isKnown = isDeepStrictEqual(wanted, lastWanted);
-      const waitMs = isKnown ? gaps.waitMs(wholeCluster) : 0;
-      if (waitMs > 0) return { recheckAfterMs: waitMs };
-      if (await writeObjects(wanted, pass)) {
-        writtenAtMs = performance.now();
-        gaps.happened(wholeCluster);
-      }
+      const waitMs = isDeepStrictEqual(wanted, lastWanted) ? gaps.waitMs(wholeCluster) : 0;
+      if (waitMs > 0) return { isPutOff: true, recheckAfterMs: waitMs };
       lastWanted = wanted;
-      return leaveAccounts(pass);
+      await writeObjects(wanted, pass);
+      const { recheckAfterMs = leftMs(tellableAfterMs) } = await leaveAccounts(pass);
+      return { recheckAfterMs };
     },
-    state: () => state,
+    // Pods that are created right now may still get the names of before.
+    state: () => (state.kind === "active" && leftMs(tellableAfterMs) !== undefined ? { kind: "pending" } : state),
   };
 
   async function wantedObjects({ signal }: KeyedPass): Promise<Wanted> {
@@ -92,28 +94,35 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
 
   /** The binding is refused before its policy is there. */
   async function writeObjects({ naming, leftOut, excluded }: Wanted, { kube: fenced, signal }: KeyedPass) {
-    const writing = { kube: fenced, installation, signal };
-    const wrote = [
-      await ensureObject(kinds.record, recordDataOf(naming), record, writing),
-      await ensureObject(kinds.policy, policySpecOf(naming), policy, writing),
-      await ensureObject(kinds.binding, bindingSpecOf({ excludedNamespaces: excluded }), binding, writing),
-    ];
+    const ensure = async (kind: InjectionKind, content: object, cache: typeof record) => {
+      if (!(await ensureObject(kind, content, cache, { kube: fenced, installation, signal }))) return;
+      writtenAtMs = performance.now();
+      gaps.happened(wholeCluster);
+    };
+    await ensure(kinds.record, recordDataOf(naming), record);
+    await ensure(kinds.policy, policySpecOf(naming), policy);
+    await ensure(kinds.binding, bindingSpecOf({ excludedNamespaces: excluded }), binding);
     const exempt = [...naming.exempt.values()].flat().length;
     state = { kind: "active", suffixed: suffixedIn(naming), exempt, contested: [] };
     if (leftOut.length > 0) {
       const message = `the names of ${leftOut.length} namespaces do not fit into the policy, e.g. ${leftOut[0]}`;
       state = { kind: "failed", reason: "Collision", message };
     }
-    return wrote.includes(true);
+  }
+
+  /** Until the last write is that old. */
+  function leftMs(ageMs: number): number | undefined {
+    const waitMs = writtenAtMs + ageMs - performance.now();
+    return waitMs > 0 ? waitMs : undefined;
   }
 
   /** What another way has put into accounts goes once the policy is in force. */
   async function leaveAccounts({ kube: fenced, signal }: KeyedPass): Promise<Ending> {
     const marked = accounts.list().filter(isMarked);
     if (marked.length === 0) return {};
-    const waitMs = writtenAtMs + inForceAfterMs - performance.now();
-    if (waitMs > 0) return { recheckAfterMs: waitMs };
-    await Promise.all(marked.map((account) => removeEntries(account, fenced, { signal })));
+    const waitMs = leftMs(inForceAfterMs);
+    if (waitMs !== undefined) return { recheckAfterMs: waitMs };
+    await allOf(marked.map((account) => removeEntries(account, fenced, { signal })));
     return {};
   }
 }

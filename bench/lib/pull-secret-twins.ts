@@ -1,6 +1,6 @@
-import { type BareClient, metadataOnly } from "../lib/bare.ts";
-import { configType, pullSecretData } from "../lib/sidecars.ts";
-import { twinAnnotations, twinPatch } from "../lib/twins.ts";
+import { type BareClient, metadataOnly } from "./bare.ts";
+import { configType, pullSecretData } from "./sidecars.ts";
+import { twinAnnotations, twinPatch } from "./twins.ts";
 
 const pathOf = (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`;
 
