@@ -80,8 +80,8 @@ export class PullSecrets implements AsyncDisposable {
     const { replication, installation, askers } = this.#ground;
     const copies = replication.copies.by("owner", installation.uid).filter(isStaying);
     const lasting = copies.filter((copy) => isReady(namespaceOf(copy), this.#ground));
-    const sources = lasting.flatMap((copy) => sourceOf(copy, installation) ?? []).map(keyOf);
-    return new Set(sources.filter((source) => !askers.lists(source, except)));
+    const sources = new Set(lasting.flatMap((copy) => sourceOf(copy, installation) ?? []).map(keyOf));
+    return new Set([...sources].filter((source) => !askers.lists(source, except)));
   }
 
   /** The copy that counts there, if the cache has one. */

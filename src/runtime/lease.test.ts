@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLog } from "../kube/log.ts";
 import { answers, cannedServer, refuses } from "../testing/canned-server.ts";
-import { Election } from "./lease.ts";
+import { Election, leadingWithin } from "./lease.ts";
 import { leaseName } from "./lease-move.ts";
 
 test("a leader whose lease was deleted stands by at once: another may create it", async (t) => {
@@ -21,4 +21,36 @@ test("a leader whose lease was deleted stands by at once: another may create it"
   await standsBy;
   // Read, create; then the renewal that found it gone.
   assert.deepEqual(told, ["leads after 2 requests", "stands by after 3 requests"]);
+});
+
+test("leading within a signal: it ends with either, and is told of once it has ended", () => {
+  const listeners = new Set<(isLeader: boolean) => void>();
+  const over = new AbortController();
+  let isLeader = true;
+  const change = (leads: boolean) => {
+    isLeader = leads;
+    for (const listener of listeners) listener(leads);
+  };
+  const election = {
+    isLeader: () => isLeader,
+    onChange(listener: (leads: boolean) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const within = leadingWithin(election, over.signal);
+  const told: boolean[] = [];
+  const stop = within.onChange((leads) => told.push(leads));
+  assert.equal(within.isLeader(), true);
+  change(false);
+  assert.equal(within.isLeader(), false);
+  change(true);
+  assert.equal(within.isLeader(), true);
+  over.abort();
+  assert.equal(within.isLeader(), false);
+  change(true);
+  assert.equal(within.isLeader(), false);
+  stop();
+  assert.equal(listeners.size, 0);
+  assert.deepEqual(told, [false, true, false, false]);
 });

@@ -14,7 +14,7 @@ import {
   untilLabelled,
 } from "../../src/testing/cluster-scenes.ts";
 import { EventsOf } from "../../src/testing/events.ts";
-import { createAccount, listOf, type ServiceAccount, untilListed } from "../../src/testing/injection.ts";
+import { createAccount, givenIn, listOf, type ServiceAccount, untilListed } from "../../src/testing/injection.ts";
 import { configMaps } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { createSecret, deleteSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
@@ -105,6 +105,7 @@ for (const [mode, where] of [
     if (mode === "ServiceAccount") await untilListed(where.kube, `${app}/robot`, ["theirs", suffixedName(source)]);
 
     await deleteCluster(scene);
+    assert.deepEqual(await givenIn(where.kube, app), [], "Pods are clean from now on");
     assert.deepEqual(await injectionIn(where.kube), []);
     assert.equal((await copiesOf(where.kube, source)).size, 0);
     assert.equal(scene.told.inShort.includes("Warning CleanupIncomplete"), false);

@@ -18,7 +18,15 @@ import { givenIn, untilGiven } from "../../src/testing/injection.ts";
 import { at } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { setValues, theSecret } from "../../src/testing/secrets.ts";
-import { configurations, dockerConfig, literalName, pod, pods, untilPullSecret } from "../../src/testing/sidecars.ts";
+import {
+  configurations,
+  dockerConfig,
+  literalName,
+  pod,
+  pods,
+  serviceAccounts,
+  untilPullSecret,
+} from "../../src/testing/sidecars.ts";
 import {
   type Cluster,
   type ClusterSpec,
@@ -28,7 +36,7 @@ import {
   untilCluster,
   userCluster,
 } from "../../src/testing/user-clusters.ts";
-import { untilGone } from "../../src/testing/wait.ts";
+import { until, untilGone } from "../../src/testing/wait.ts";
 import type { Operator } from "../../tools/local/operator.ts";
 
 const user = userCluster();
@@ -80,7 +88,8 @@ async function assertNothingInTheWay(t: TestContext, { kube, source, created }: 
     ...(await Promise.all([user, old].map(async (each) => [each.kube, await createUserNamespace(t, each)] as const))),
   ];
   for (const [each, namespace] of teams) {
-    await untilGiven(each, namespace, []);
+    await until(each, serviceAccounts, { namespace, name: "default" }, "exists", (seen) => seen !== undefined);
+    assert.deepEqual(await givenIn(each, namespace), []);
     await each.create(pods, pod(`${namespace}/web`));
     await each.delete(pods, { namespace, name: "web" });
     await each.delete(namespaceKind, { name: namespace });

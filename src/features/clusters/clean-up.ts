@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { serviceAccounts } from "../../api/pods.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import type { Owner } from "../../ownership/holder.ts";
@@ -12,6 +13,9 @@ interface CleanUp extends Call {
   readonly installation: Owner;
   readonly copies: "keep" | "orphan" | "delete";
 }
+
+/** For a moment the API server still goes by a policy that is gone, and Pods are given names of copies. */
+const heededMs = 1_500;
 
 /** Takes everything of ours out of a cluster, so that nothing is left that could change or block anybody's Pods. */
 export async function cleanUp({ kube, installation, copies, signal }: CleanUp): Promise<readonly string[]> {
@@ -29,6 +33,7 @@ export async function removeInjection({
   const version = await findPolicyVersion(kube, { signal });
   const removed = await removeObjects(version, { kube, installation, signal });
   const accounts = await removeAllEntries(kube, { signal });
+  if (removed.some(({ resource }) => resource !== recordKind.resource)) await sleep(heededMs, undefined, { signal });
   return [
     ...removed.map(({ resource, ref }) => `${resource.kind} ${ref.name} deleted`),
     ...(accounts > 0 ? [`entries removed from ${counted(accounts, "ServiceAccount")}`] : []),

@@ -8,7 +8,7 @@ import type { Reference } from "../../pullsecrets/references.ts";
 import type { SourceState } from "../../pullsecrets/report.ts";
 import type { Replication } from "../../replication/replication.ts";
 import { encodeStatus } from "../../runtime/beside-status.ts";
-import type { BesideWriter } from "../../runtime/beside-writer.ts";
+import { BesideWriter } from "../../runtime/beside-writer.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
 import type { Announcement, Outcome } from "../../runtime/outcome.ts";
 import { type ConfigurationRecord, configurationRecordOf, describeHeld } from "./configuration-record.ts";
@@ -22,10 +22,8 @@ interface ConfigurationControllerOptions {
   readonly defaults: Defaults;
   readonly replication: Replication;
   readonly pullSecrets: Pick<PullSecrets, "reportOf">;
-  readonly writer: BesideWriter;
   /** Tells of sources about which something new is known, until the returned function is called. */
   onReport(listener: (source: string) => void): () => void;
-  onConfigurations(objects: WatchCache<ConfigurationRecord>): void;
 }
 
 /** What is to be said about a default. */
@@ -42,7 +40,8 @@ const field = "spec.userCluster.imagePullSecret";
 
 /** Makes the default of all clusters out of configurations, and tells whether it can be used. */
 export function configurationController(options: ConfigurationControllerOptions): Controller<ConfigurationRecord> {
-  const { mode, defaults, replication, pullSecrets, writer } = options;
+  const { mode, defaults, replication, pullSecrets } = options;
+  const writer = new BesideWriter({ resource: kubermaticConfigurations, objects: () => objects });
   const { fingerprint, sources } = replication;
   /** By UID of the configuration: which default it gave when it was last looked at. */
   const inForce = new Map<string, string>();
@@ -72,7 +71,7 @@ export function configurationController(options: ConfigurationControllerOptions)
 
     onObjects(cache) {
       objects = cache;
-      options.onConfigurations(cache);
+      defaults.attach(cache);
     },
 
     async reconcile(record, pass) {

@@ -2,16 +2,17 @@ import { clusters } from "../../api/kinds.ts";
 import { clustersFinalizer, statusAnnotation } from "../../api/marks.ts";
 import type { WatchCache } from "../../kube/cache.ts";
 import { span } from "../../kube/trace.ts";
+import { BesideWriter } from "../../runtime/beside-writer.ts";
 import type { Controller, Pass } from "../../runtime/controller.ts";
 import { finalizersPatch } from "../../runtime/finalizers.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
 import { announcementsOf } from "./announcements.ts";
-import type { BesidePasses } from "./beside-pass.ts";
+import { BesidePasses } from "./beside-pass.ts";
 import type { Credentials } from "./credentials.ts";
-import type { Defaults } from "./defaults.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Leaving } from "./leaving.ts";
 import { type ClusterRecord, type ClustersMode, clusterAnnotations, recordOf } from "./record.ts";
+import type { Roster } from "./roster.ts";
 import type { Session } from "./session.ts";
 import { clusterStatusOf } from "./status.ts";
 import { isUnderWay, viewOf } from "./view.ts";
@@ -20,11 +21,7 @@ interface ClusterControllerOptions {
   readonly mode: ClustersMode;
   readonly fleet: Fleet;
   readonly leaving: Leaving;
-  readonly beside: BesidePasses;
-  credentialsOf(record: ClusterRecord): Credentials;
-  onClusters(objects: WatchCache<ClusterRecord>): void;
-  /** Without it clusters that go by the default would seem to want nothing. */
-  readonly defaults: Pick<Defaults, "synced" | "onChange">;
+  readonly roster: Roster;
 }
 
 /** What is done within this time is told once, when it is done. */
@@ -37,8 +34,14 @@ const leaveAgainMs = 1_000;
 const concurrency = 64;
 
 /** Has every Cluster served, and tells what came of it. */
-export function clusterController(options: ClusterControllerOptions): Controller<ClusterRecord> {
-  const { mode, fleet, leaving, beside, defaults } = options;
+export function clusterController({
+  mode,
+  fleet,
+  leaving,
+  roster,
+}: ClusterControllerOptions): Controller<ClusterRecord> {
+  const { defaults } = roster;
+  const beside = new BesidePasses(new BesideWriter({ resource: clusters, objects: () => objects }));
   const underWaySinceMs = new Map<string, number>();
   /** Of which everything was in its place once. */
   const settled = new WeakSet<Session>();
@@ -62,7 +65,7 @@ export function clusterController(options: ClusterControllerOptions): Controller
 
     onObjects(cache) {
       objects = cache;
-      options.onClusters(cache);
+      roster.attach(cache);
       if (mode === "instead") return;
       cache.subscribe(({ after }) => void (after?.metadata.deletionTimestamp && leaving.leaveInTime(after)));
     },
@@ -71,7 +74,7 @@ export function clusterController(options: ClusterControllerOptions): Controller
       span("clusters.status", { cluster: record.metadata.name }, () => reconcile(record, pass)),
 
     async finalize(record, pass) {
-      const { isDone, event, recheckAfterMs } = await leaving.leave(record, options.credentialsOf(record), pass);
+      const { isDone, event, recheckAfterMs } = await leaving.leave(record, roster.credentialsOf(record), pass);
       if (isDone) fleet.release(record.metadata.name);
       const events = event ? [event] : [];
       return isDone ? { remove: [clustersFinalizer], events } : { recheckAfterMs };
@@ -86,7 +89,7 @@ export function clusterController(options: ClusterControllerOptions): Controller
   };
 
   async function reconcile(record: ClusterRecord, pass: Pass): Promise<Outcome> {
-    const credentials = options.credentialsOf(record);
+    const credentials = roster.credentialsOf(record);
     if (mode === "beside") await withdrawFinalizer(record, pass);
     if (mode === "beside" && !isAsking(record, credentials)) return await leaveAlone(record, credentials, pass);
     const link = fleet.ensure({ record, credentials });

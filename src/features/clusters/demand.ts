@@ -165,13 +165,16 @@ export class Demand implements Asker, Disposable {
 
   wanted(source: string): Wanted {
     const at = this.#claims.references.findIndex((reference) => keyOf(reference) === source);
-    if (at < 0) return new Map();
+    const reference = this.#claims.references[at];
+    if (!reference) return new Map();
     const facts = this.#facts();
     const usual = usualNames(facts);
     const places = this.#hasServedSystem() ? this.served() : [system];
     return new Map(
       places.map((namespace) => {
-        const name = namesIn(namespace, usual, facts)[at];
+        const sight = facts.sightOf(reference, namespace);
+        // Nearly everywhere: what else Pods there are given need not be worked out.
+        const name = sight.kind === "named" ? sight.name : namesIn(namespace, usual, facts)[at];
         return [namespace, name ? [name] : []];
       }),
     );

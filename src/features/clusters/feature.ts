@@ -1,17 +1,11 @@
 import { clusters, kubermaticConfigurations } from "../../api/kinds.ts";
 import { keyOf, namespaces, secrets } from "../../api/objects.ts";
-import type { WatchCache } from "../../kube/cache.ts";
 import { NameWatches } from "../../kube/name-watches.ts";
-import type { Reference } from "../../pullsecrets/references.ts";
-import { BesideWriter } from "../../runtime/beside-writer.ts";
 import { runController } from "../../runtime/run-controller.ts";
 import type { Deps, Feature, FeatureModule } from "../feature.ts";
-import { BesidePasses } from "./beside-pass.ts";
 import { isInjecting } from "./clean-up.ts";
 import { configurationController } from "./configuration-controller.ts";
-import type { ConfigurationRecord } from "./configuration-record.ts";
 import { clusterController } from "./controller.ts";
-import { credentialsOf } from "./credentials.ts";
 import { Defaults } from "./defaults.ts";
 import { Fleet } from "./fleet.ts";
 import { HomeAsker } from "./home-asker.ts";
@@ -25,8 +19,8 @@ import {
   defaultPullSecret,
   kubermaticNamespace,
 } from "./options.ts";
-import type { ClusterRecord } from "./record.ts";
 import { clusterReferenceHook } from "./reference-check.ts";
+import { Roster } from "./roster.ts";
 import { summarise } from "./summary.ts";
 import { uninstall } from "./uninstall.ts";
 
@@ -40,28 +34,23 @@ async function open(deps: Deps): Promise<Feature> {
     fallback: settings.get(defaultPullSecret),
     names: replication.names,
   });
-  const objects = Promise.withResolvers<WatchCache<ClusterRecord>>();
+  const roster = new Roster(defaults);
   const reported = new Set<(source: string) => void>();
-  let records: WatchCache<ClusterRecord> | undefined;
-  let configurations: WatchCache<ConfigurationRecord> | undefined;
-  const staying = () => records?.list().filter(({ metadata }) => !metadata.deletionTimestamp) ?? [];
-  const credentials = (record: ClusterRecord) => credentialsOf(record.wish, defaults.credentials);
-
   const asker = new HomeAsker({
-    references: function* (): Iterable<Reference> {
-      for (const record of staying()) yield* credentials(record).references;
-      yield* defaults.credentials.references;
-    },
-    isHomeExpected: () => staying().some(({ wish, status }) => wish.isHome || status?.clusterID === homeId),
+    references: () => roster.references(),
+    isHomeExpected: () => roster.hasHome(homeId),
     isInjecting: (call) => isInjecting({ kube, installation, ...call }),
     isKnown: (source) => pullSecrets.reportOf(source) !== undefined,
-    ready: Promise.all([objects.promise.then((cache) => cache.synced()), defaults.synced()]),
+    ready: roster.synced(),
     onReport(source) {
       fleet.wakeSource(source);
       for (const listener of reported) listener(source);
     },
   });
   pullSecrets.addAsker(asker);
+  roster.onChange((references) => {
+    for (const reference of references) pullSecrets.wake(keyOf(reference));
+  });
   const kubeconfigs = new NameWatches({ kube, resource: secrets, log });
   const search = {
     clusterApiNamespaces: settings.get(clusterApiNamespaces),
@@ -69,38 +58,16 @@ async function open(deps: Deps): Promise<Feature> {
   };
   const home = { kube, replication, pullSecrets, asker, installation, election, log };
   const fleet = new Fleet({ home, homeId, kubeconfigs, ...search, log });
-  const timeoutMs = settings.get(clusterCleanupTimeout);
-  const clusterWriter = new BesideWriter({ resource: clusters, objects: () => records! });
-  const wakeSources = (references: readonly Reference[]) => {
-    for (const reference of references) pullSecrets.wake(keyOf(reference));
-  };
-
-  const controller = clusterController({
-    ...{ mode, fleet, defaults, credentialsOf: credentials },
-    leaving: new Leaving({ fleet, home, timeoutMs, log }),
-    beside: new BesidePasses(clusterWriter),
-    onClusters(cache) {
-      records = cache;
-      cache.subscribe(({ before, after }) => {
-        for (const record of [before, after]) if (record) wakeSources(credentials(record).references);
-      });
-      objects.resolve(cache);
-    },
-  });
+  const leaving = new Leaving({ fleet, home, timeoutMs: settings.get(clusterCleanupTimeout), log });
+  const controller = clusterController({ mode, fleet, leaving, roster });
   const configuration = configurationController({
     ...{ mode: configurationMode, defaults, replication, pullSecrets },
-    writer: new BesideWriter({ resource: kubermaticConfigurations, objects: () => configurations! }),
     onReport(listener) {
       reported.add(listener);
       return () => reported.delete(listener);
     },
-    onConfigurations(cache) {
-      configurations = cache;
-      defaults.attach(cache);
-    },
   });
-  defaults.onChange((before) => wakeSources([...before.references, ...defaults.credentials.references]));
-  showClusters({ clusters: () => records?.list() ?? [], links: () => fleet.links, counting: () => defaults.counting });
+  showClusters({ clusters: () => roster.records, links: () => fleet.links, counting: () => defaults.counting });
 
   return {
     controllers: [(context) => runController(configuration, context), (context) => runController(controller, context)],

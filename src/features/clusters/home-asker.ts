@@ -3,7 +3,6 @@ import type { Call } from "../../kube/client.ts";
 import { unlessAborted } from "../../kube/deadline.ts";
 import type { Asker, Wanted } from "../../pullsecrets/asker.ts";
 import type { Reference } from "../../pullsecrets/references.ts";
-import type { Demand } from "./demand.ts";
 
 interface HomeAskerOptions {
   /** Everything that Clusters and configurations reference. */
@@ -29,7 +28,7 @@ export class HomeAsker implements Asker {
   readonly #options: HomeAskerOptions;
   /** Sources of which the home had copies made. */
   readonly #asked = new Set<string>();
-  #demand: Demand | undefined;
+  #demand: Asker | undefined;
   /** The home was served once and not cleaned up: what is there stays. Undefined until somebody has looked. */
   #isLeft: boolean | undefined;
 
@@ -40,7 +39,7 @@ export class HomeAsker implements Asker {
   }
 
   /** The home is served, until the returned function is called. */
-  serve(demand: Demand): () => void {
+  serve(demand: Asker): () => void {
     this.#demand = demand;
     return () => {
       if (this.#demand !== demand) return;
@@ -74,7 +73,7 @@ export class HomeAsker implements Asker {
 
   /** A source that is only listed for other clusters has no say here. */
   retains(source: string): boolean {
-    if (this.#demand?.lists(source)) return this.#demand.retains();
+    if (this.#demand?.lists(source)) return this.#demand.retains(source);
     return this.#isWaiting;
   }
 
@@ -96,12 +95,12 @@ export class HomeAsker implements Asker {
     return this.#demand?.isReserved(place, source) ?? false;
   }
 
-  graceMs(): number {
-    return this.#demand?.graceMs() ?? 0;
+  graceMs(source: string): number {
+    return this.#demand?.graceMs(source) ?? 0;
   }
 
   async mayGo(copy: NamespacedRef, source: string, call: Call): Promise<boolean> {
-    if (this.#demand) return this.#demand.mayGo(copy, source);
+    if (this.#demand) return this.#demand.mayGo(copy, source, call);
     if (this.#isWaiting) return false;
     const isInjecting = this.#isLeft ?? (await this.#options.isInjecting(call));
     this.#isLeft ??= isInjecting;
