@@ -33,6 +33,11 @@ export class Contents implements AsyncDisposable {
     return this.#cache.size;
   }
 
+  /** How many have this value now. */
+  count(value: string): number {
+    return this.#cache.list().filter((one) => one.value === value).length;
+  }
+
   /** Resolves with the time at which the last of `count` Secrets got this value. */
   untilAll(count: number, value: string): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();

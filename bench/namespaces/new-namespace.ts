@@ -32,21 +32,21 @@ export async function measureNewNamespaces(
   const served = await servedNamespaces(kube);
 
   const ourSample = async (at: number) => {
-    const seen = copies.untilAll((served.length + at + 1) * references, value);
+    const seen = copies.untilAll(copies.count(value) + references, value);
     await kube.create(namespaceKind, { metadata: { name: `new-${references}-${at}` } });
     const from = performance.now();
     return Math.max(0, (await seen) - from);
   };
   const bareSample = async (at: number) => {
     const name = `bare-${references}-${at}`;
-    const seen = twins.untilAll(twins.size + references, value);
+    const seen = twins.untilAll(twins.count(value) + references, value);
     // Opted out: what Latchkey would do in it is not to be measured here.
     await kube.create(namespaceKind, { metadata: { name, labels: { [injectLabel]: "false" } } });
     const from = performance.now();
     await inParallel(numbers, inFlight, (number) => createTwin(bare, name, `bare-${number}`, mark));
     return (await seen) - from;
   };
-  tellProgress(`${samples} new namespaces, ${references} copies each`);
+  tellProgress(`${samples} new namespaces, ${references} ${references === 1 ? "copy" : "copies"} each`);
   const ours: number[] = [];
   const theirs: number[] = [];
   for (let at = 0; at < samples; at++) {

@@ -1,5 +1,6 @@
-import { fingerprintAnnotation, sourceAnnotation } from "../api/marks.ts";
+import { fingerprintAnnotation, selfAnnotation, sourceAnnotation } from "../api/marks.ts";
 import { controllerOf, type KubeObject, type Metadata } from "../api/objects.ts";
+import { sharing } from "../kube/sharing.ts";
 import { ourAnnotations, ourLabels } from "../ownership/marks.ts";
 import { type ManagedKeys, managedKeysOf } from "./managed-keys.ts";
 
@@ -9,8 +10,10 @@ export interface CopyRecord extends KubeObject, ManagedKeys {}
 /** Takes metadata with its managed fields; keeps a few hundred bytes. */
 export function copyRecordOf(object: KubeObject): CopyRecord {
   const controller = controllerOf(object);
+  const { name, namespace = "" } = object.metadata;
   const metadata: Metadata = {
     ...identityOf(object),
+    ...{ name: once(name), namespace: once(namespace) },
     labels: pick(object.metadata.labels, ourLabels),
     annotations: pick(object.metadata.annotations, ourAnnotations),
     ...(controller && { ownerReferences: [controller] }),
@@ -55,7 +58,14 @@ export function isUntouched(copy: ManagedKeys, keys: readonly string[]): boolean
 /** Longer than any mark of ours: what is longer was forged, and must not fill the memory. */
 const maxMarkLength = 1024;
 
+/** Thousands of copies say the same about their owner and their source: each text is kept once. */
+const once = sharing((text) => text, { maxKept: 4_096 });
+
 function pick(from: Readonly<Record<string, string>> | undefined, keys: readonly string[]) {
   const marks = keys.flatMap((key) => (from?.[key] === undefined ? [] : [[key, from[key]] as const]));
-  return Object.fromEntries(marks.filter(([, value]) => value.length <= maxMarkLength));
+  const kept = marks.filter(([, value]) => value.length <= maxMarkLength);
+  return Object.fromEntries(kept.map(([key, value]) => [key, ownMarks.includes(key) ? value : once(value)]));
 }
+
+/** What no two copies have in common. */
+const ownMarks: readonly string[] = [selfAnnotation, fingerprintAnnotation];

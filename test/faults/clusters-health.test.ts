@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiProxy, Seen } from "../../src/testing/api-proxy.ts";
 import {
+  changeCluster,
   copiesOf,
   createCluster,
   createKubeconfig,
@@ -14,6 +15,7 @@ import {
 } from "../../src/testing/cluster-scenes.ts";
 import { EventsOf } from "../../src/testing/events.ts";
 import { untilGiven, untilListed } from "../../src/testing/injection.ts";
+import { at } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { setValues } from "../../src/testing/secrets.ts";
 import { untilEvent } from "../../src/testing/served-clusters.ts";
@@ -137,4 +139,18 @@ test("a server that learns of policies, and one that forgets them: the mode chan
   await untilListed(user.kube, "default/default", [name]);
   await untilCluster(kube, cluster, "Injection", { status: "True", message: "mode ServiceAccount" });
   assert.deepEqual(uidsOf(await copiesOf(user.kube, source)), before);
+});
+
+test("references that change together with the kubeconfig go to the new cluster alone", async (t) => {
+  const kube = await own.kube;
+  const [before, after] = [await createSource(t, kube), await createSource(t, kube)];
+  const { cluster, name } = await serve(t, user, before);
+  const from = await user.position();
+  const kubeconfig = await createKubeconfig(kube, other.kubeconfig);
+  await changeCluster(kube, cluster, { imagePullSecrets: [at(after)], kubeconfigSecretRef: at(kubeconfig) });
+  await untilPullSecret(other.kube, `kube-system/${literalName(after)}`, "one");
+  await untilCluster(kube, name, "Ready", { status: "True" });
+  assert.deepEqual(await user.writes({ from }), []);
+  assert.equal((await copiesOf(user.kube, after)).size, 0);
+  assert.ok((await copiesOf(user.kube, before)).size > 0, "the former cluster is left as it is");
 });
