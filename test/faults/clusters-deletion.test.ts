@@ -206,8 +206,12 @@ test("a Cluster that was deleted long ago, while nobody was there, is cleaned up
   const going = await kube.get<Cluster>(clusters, { name: cluster.metadata.name });
   const deletedAtMs = Date.parse(going?.metadata.deletionTimestamp ?? "");
   while (Date.now() < deletedAtMs + timeoutMs) await new Promise((resolve) => setTimeout(resolve, 500));
+  await deleteSecret(user.kube, `kube-public/${literalName(source)}`);
+  const from = await user.position();
   operator = await own.operator({ args });
   await untilGone(kube, clusters, { name: cluster.metadata.name });
+  const made = (await user.writes({ from })).filter(({ verb }) => verb !== "delete");
+  assert.deepEqual(made, [], "it is seen off, not served");
   assert.equal((await copiesOf(user.kube, source)).size, 0);
   assert.deepEqual(await injectionIn(user.kube), []);
   await untilLabelled(kube, source, false);

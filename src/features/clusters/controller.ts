@@ -29,7 +29,6 @@ const patienceMs = 2_000;
 /** After a start, while what was told before may well be true still. */
 const startPatienceMs = 30_000;
 const lookAgainMs = 250;
-const leaveAgainMs = 1_000;
 /** A pass that waits for one cluster keeps no other waiting. */
 const concurrency = 64;
 
@@ -66,8 +65,12 @@ export function clusterController({
     onObjects(cache) {
       objects = cache;
       roster.attach(cache);
-      if (mode === "instead") return;
-      cache.subscribe(({ after }) => void (after?.metadata.deletionTimestamp && leaving.leaveInTime(after)));
+      cache.subscribe(({ key, after }) => {
+        if (!after?.metadata.deletionTimestamp) return;
+        if (mode === "beside") leaving.leaveInTime(after);
+        // Others may keep it for long.
+        else if (!after.metadata.finalizers?.includes(clustersFinalizer)) fleet.release(key);
+      });
     },
 
     reconcile: (record, pass) =>
@@ -121,7 +124,8 @@ export function clusterController({
       fleet.release(record.metadata.name);
       return {};
     }
-    if (!(await leaving.hasLeft({ record, credentials }, pass))) return { recheckAfterMs: leaveAgainMs };
+    const { isDone, recheckAfterMs } = await leaving.leaveUnasked({ record, credentials }, pass);
+    if (!isDone) return { recheckAfterMs };
     fleet.release(record.metadata.name);
     return await beside.fallSilent(record, pass);
   }

@@ -24,6 +24,8 @@ interface Left {
 }
 
 const lookAgainMs = 500;
+/** Its return is told by its link. */
+const unreachedAgainMs = 60_000;
 const done: Left = { isDone: true };
 
 /** Takes leave of clusters whose Cluster is deleted. */
@@ -66,15 +68,20 @@ export class Leaving {
     return { isDone: false, recheckAfterMs: Math.min(leftMs, lookAgainMs) };
   }
 
-  /** Beside the original: takes back what was made for a Cluster that wants nothing any more, the copies in their time. */
-  async hasLeft(order: Order, pass: Pass): Promise<boolean> {
+  /**
+   * Beside the original: takes back what was made for a Cluster that wants nothing any more, the copies in their time.
+   * Without a kubeconfig there is nothing that could be done.
+   */
+  async leaveUnasked(order: Order, pass: Pass): Promise<Left> {
     const { fleet, home } = this.#options;
     const link = fleet.ensure(order);
-    if (!link || order.record.wish.isPaused) return false;
+    if (link?.state.kind === "no-kubeconfig") return done;
+    if (!link?.kube || order.record.wish.isPaused) return { isDone: false, recheckAfterMs: unreachedAgainMs };
     const { session, isHome } = link;
-    const isSettled = session?.demand.isSettled && session.replication.copies.isSynced;
     const isEmpty = isHome || session?.replication.copies.by("owner", home.installation.uid).length === 0;
-    return isSettled === true && isEmpty && (await this.#tryLeaving(link, pass));
+    const isSettled = session?.demand.isSettled && session.replication.copies.isSynced && isEmpty;
+    const isDone = isSettled === true && (await this.#tryLeaving(link, pass));
+    return { isDone, recheckAfterMs: lookAgainMs };
   }
 
   /** Beside the original there is no finalizer: one try while the way to the cluster is still known, and we let go. */

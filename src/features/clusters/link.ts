@@ -275,8 +275,7 @@ export class Link implements AsyncDisposable {
   async #arrange(line: Line): Promise<void> {
     const { home } = this.#options;
     const way = this.way;
-    const isWanted =
-      !this.#isRetired && way !== undefined && !this.#order.record.wish.isPaused && this.#options.mayServe(this);
+    const isWanted = way !== undefined && this.#isToServe;
     if (!isWanted || this.#isAnotherWay || this.#session?.isOver) await this.stopServing();
     if (!isWanted || this.#session) return;
     this.#sessionWay = way;
@@ -291,6 +290,12 @@ export class Link implements AsyncDisposable {
   /** The session injects by another way than it should. */
   get #isAnotherWay(): boolean {
     return !isDeepStrictEqual(this.way, this.#sessionWay);
+  }
+
+  /** A Cluster that is going is only seen off, also by an operator that has just come. */
+  get #isToServe(): boolean {
+    const { metadata, wish } = this.#order.record;
+    return !this.#isRetired && !metadata.deletionTimestamp && !wish.isPaused && this.#options.mayServe(this);
   }
 
   get #claims(): Claims {

@@ -4,6 +4,7 @@ import type { Kube } from "../../kube/client.ts";
 import type { Log } from "../../kube/log.ts";
 import type { Owner } from "../../ownership/holder.ts";
 import { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
+import type { Report } from "../../pullsecrets/report.ts";
 import { startInspection } from "../../replication/inspection.ts";
 import { openReplicationAway, type Replication } from "../../replication/replication.ts";
 import { type Election, type Leadership, leadingWithin } from "../../runtime/lease.ts";
@@ -51,6 +52,8 @@ export class Session implements AsyncDisposable {
   readonly #over = new AbortController();
   readonly #leading: Leadership;
   readonly #ends: (() => Promise<unknown>)[] = [];
+  /** By source: what was last said about it that matters for names. */
+  readonly #exceptions = new Map<string, string>();
 
   constructor(options: SessionOptions) {
     const { home, kube, isHome, claims, way, version, log, onChange } = options;
@@ -69,8 +72,8 @@ export class Session implements AsyncDisposable {
       ...{ home: home.kube, replication: this.replication, installation, pullSecrets: this.pullSecrets },
       recorded: () => this.#injector.recorded(),
       begun: Promise.race([this.#injector.begun, sleep(headStartMs, undefined, { ref: false })]),
-      onReport: () => {
-        this.#injector.wake();
+      onReport: (source) => {
+        if (this.#isNewsForPods(source)) this.#injector.wake();
         onChange();
       },
     });
@@ -111,6 +114,14 @@ export class Session implements AsyncDisposable {
     this.demand[Symbol.dispose]();
     for (const end of this.#ends.toReversed()) await end();
     await Promise.all(this.caches.map((cache) => cache[Symbol.asyncDispose]()));
+  }
+
+  /** Names for all Pods are worked out anew only for what may change one: most reports tell that all is as usual. */
+  #isNewsForPods(source: string): boolean {
+    const news = exceptionsIn(this.pullSecrets.reportOf(source), source);
+    const isNew = this.#exceptions.get(source) !== news;
+    this.#exceptions.set(source, news);
+    return isNew;
   }
 
   /** Copies at home are shared with others: the pass over a source is one for all of them. */
@@ -170,4 +181,13 @@ export class Session implements AsyncDisposable {
     const working = runKeyed(injector.worker, { kube, election: this.#leading, log, signal });
     this.#ends.push(() => working.closed.catch(() => {}));
   }
+}
+
+/** The state of a source, and where its copy is not there by its literal name. */
+function exceptionsIn(report: Report | undefined, source: string): string {
+  const literal = source.replace("/", "-");
+  const places = [...(report?.places ?? [])].filter(
+    ([, place]) => place.kind !== "pending" && !(place.kind === "copied" && place.name === literal),
+  );
+  return JSON.stringify([report?.state.kind, places]);
 }
