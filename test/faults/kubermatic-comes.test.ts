@@ -239,7 +239,7 @@ test("Kubermatic goes on while nobody answers here, but for what would send a cr
     "latchkey.dev/injection-mode": "None",
   };
   const full = await createOriginal(t, { spec: { pause: true }, labels: { "project-id": "p1" }, annotations });
-  for (const each of [plain, full]) await untilTold(each, "Paused", { status: "True" });
+  await untilTold(full, "Paused", { status: "True" });
   await operator.kill();
   const create = (options: object) => kube.create(clusters, original(uniqueName("c"), options), { dryRun: true });
   await assertRefused(create({ annotations }), 500, nobodyAnswers);
