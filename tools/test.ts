@@ -80,7 +80,7 @@ async function runTests(
   env: Record<string, string | undefined>,
   signal: AbortSignal,
 ): Promise<number> {
-  const options = ["--test", "--test-reporter=spec", "--test-concurrency=4", "--test-timeout=600000", ...flags];
+  const options = ["--test", "--test-reporter=spec", "--test-concurrency=6", "--test-timeout=600000", ...flags];
   await using tests = await startChild({
     command: process.execPath,
     args: [...options, ...files.map((file) => relative(root, resolve(file)))],

@@ -59,7 +59,6 @@ export class Demand implements Asker, Disposable {
   constructor(claims: Claims, options: DemandOptions) {
     this.#claims = claims;
     this.#options = options;
-    this.#wakeWaitingIn(patienceMs);
   }
 
   get claims(): Claims {
@@ -72,7 +71,7 @@ export class Demand implements Asker, Disposable {
     this.#claims = claims;
     this.#changedAtMs = performance.now();
     this.#settledAtMs = undefined;
-    this.#wakeWaitingIn(patienceMs);
+    this.#wakeWaitingInTime();
     return [...new Set([...before.references, ...claims.references].map(keyOf))];
   }
 
@@ -80,7 +79,7 @@ export class Demand implements Asker, Disposable {
   noteSettled(): void {
     if (this.#settledAtMs !== undefined) return;
     this.#settledAtMs = performance.now();
-    this.#wakeWaitingIn(graceMs);
+    this.#wakeWaitingInTime();
   }
 
   /** Pods get what is claimed now, or cannot get it. */
@@ -196,10 +195,9 @@ export class Demand implements Asker, Disposable {
   async mayGo(_copy: NamespacedRef, source: string): Promise<boolean> {
     // Its namespace has not had its turn yet.
     if (!this.#isPastSystem && this.lists(source)) return false;
-    const nowMs = performance.now();
-    const isSettled = this.#settledAtMs !== undefined && nowMs - this.#settledAtMs >= graceMs;
-    if (isSettled || nowMs - this.#changedAtMs >= patienceMs) return true;
+    if (this.#untilGoingMs <= 0) return true;
     this.#waiting.add(source);
+    this.#wakeWaitingInTime();
     return false;
   }
 
@@ -218,9 +216,17 @@ export class Demand implements Asker, Disposable {
     return this.#isPastSystem;
   }
 
-  #wakeWaitingIn(ms: number): void {
+  /** Until copies that nobody wants any more may go. */
+  get #untilGoingMs(): number {
+    const patientUntilMs = this.#changedAtMs + patienceMs;
+    const settledUntilMs = (this.#settledAtMs ?? Number.POSITIVE_INFINITY) + graceMs;
+    return Math.min(patientUntilMs, settledUntilMs) - performance.now();
+  }
+
+  /** A timer may fire a moment early: whoever is woken too soon waits once more. */
+  #wakeWaitingInTime(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#wakeWaiting(), ms);
+    if (this.#waiting.size > 0) this.#timer = setTimeout(() => this.#wakeWaiting(), this.#untilGoingMs);
   }
 
   #wakeWaiting(): void {

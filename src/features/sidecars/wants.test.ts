@@ -260,6 +260,15 @@ const wakes: readonly {
     woken: [source],
   },
   {
+    name: "the last Pod that is for real goes, and a forged one stays",
+    before: ({ pods }) => {
+      pods.put(web());
+      pods.put(podRecord("team-a/forged", { given, labels: {} }));
+    },
+    change: ({ pods }) => pods.remove("team-a/web"),
+    woken: [source],
+  },
+  {
     name: "a Pod gets other labels",
     copies: ["team-a"],
     before: ({ pods }) => pods.put(web()),

@@ -175,11 +175,11 @@ export class Wants implements Asker, Disposable {
     else pullSecrets.wake(source);
   }
 
-  /** Only the last one matters. */
+  /** Only the last one matters; those that are not for real are none. */
   #onDeparture(source: string, namespace: string): void {
     const { pods, pullSecrets } = this.#options;
     const others = candidatesOfKey(source).flatMap((name) => pods.by("claim", keyOf({ namespace, name })));
-    if (others.every((pod) => pod.isFinished || !pod.pullSecrets.has(source))) pullSecrets.wake(source);
+    if (!others.some((pod) => !pod.isFinished && this.#isReallyAsking(pod, source))) pullSecrets.wake(source);
   }
 
   #onSet({ before, after }: Change<SidecarSetRecord>): void {
