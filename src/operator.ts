@@ -14,6 +14,7 @@ import { runGenerations } from "./run-generations.ts";
 import { serveHealth } from "./runtime/health.ts";
 import { Election } from "./runtime/lease.ts";
 import { leaseName } from "./runtime/lease-move.ts";
+import { givingMemoryBack } from "./runtime/memory.ts";
 import { Recorder } from "./runtime/recorder.ts";
 import { ensureNamespace, type Run, whenReachable } from "./start-up.ts";
 import { cacheIsFilled, cacheIsNotDeaf, Pulse } from "./surfaces/health/checks.ts";
@@ -27,6 +28,7 @@ export async function runOperator(config: Config, entries: readonly FeatureEntry
   const { namespace, replicaId: identity } = config;
   log.info("starting", { version, replica: identity, namespace });
   await using _tracing = closing(await startTracing());
+  using _memory = givingMemoryBack();
   const pulse = new Pulse();
   await using kube = await connect(config, {
     onRequest: (request) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { unlessAborted, withDeadline, within } from "./deadline.ts";
+import { onAbort, unlessAborted, withDeadline, within } from "./deadline.ts";
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
@@ -31,6 +31,18 @@ test("unlessAborted: the wait ends with the caller's reason, and nothing stays o
   caller.abort(new Error("mine"));
   await assert.rejects(waiting, /mine/);
   await assert.rejects(unlessAborted(Promise.resolve("late"), caller.signal), /mine/);
+});
+
+test("onAbort: all are told, and however many they are the signal has one listener", () => {
+  const caller = new AbortController();
+  const told: number[] = [];
+  const stops = [0, 1, 2].map((at) => onAbort(caller.signal, () => void told.push(at)));
+  assert.equal(getEventListeners(caller.signal, "abort").length, 1);
+  stops[1]?.();
+  caller.abort();
+  assert.deepEqual(told, [0, 2]);
+  for (const stop of stops) stop();
+  assert.equal(getEventListeners(caller.signal, "abort").length, 0);
 });
 
 test("within: follows the caller's signal", () => {

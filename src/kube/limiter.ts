@@ -1,3 +1,4 @@
+import { onAbort } from "./deadline.ts";
 import { ApiError } from "./errors.ts";
 
 /** How many writes of fan-outs are under way at once against one API server. */
@@ -81,11 +82,11 @@ export class FairLimiter {
     };
     const waiter: Waiter = {
       start: () => {
-        signal?.removeEventListener("abort", giveUp);
+        stop();
         resolve();
       },
     };
-    signal?.addEventListener("abort", giveUp, { once: true });
+    const stop = onAbort(signal, giveUp);
     owner.waiting.add(waiter);
     this.#startNext();
     return promise;

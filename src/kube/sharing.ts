@@ -1,3 +1,15 @@
+/** What follows from an object that never changes is worked out once, and kept for as long as the object is. */
+export function onceFor<K extends WeakKey, T>(work: (object: K) => T): (object: K) => T {
+  const known = new WeakMap<K, T>();
+  return (object) => {
+    const found = known.get(object);
+    if (found !== undefined) return found;
+    const result = work(object);
+    known.set(object, result);
+    return result;
+  };
+}
+
 const maxLength = 4_096;
 
 /** What equal texts mean is worked out and kept once, for the latest and shorter ones: anyone may have written them. */

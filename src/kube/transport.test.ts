@@ -171,6 +171,21 @@ test("metrics see each attempt", async (t) => {
   ]);
 });
 
+for (const [verb, method] of [
+  ["create", "POST"],
+  ["patch", "PATCH"],
+  ["delete", "DELETE"],
+] as const) {
+  test(`connections are used again: ${verb}, with a body`, async (t) => {
+    const { transport, requests } = await script(t, [
+      (request, response) => void request.resume().once("end", () => ok(request, response)),
+    ]);
+    for (let at = 0; at < 20; at++) await transport.send({ ...post, verb, method });
+    const { size } = new Set(requests.map(({ socket }) => socket));
+    assert.ok(size < 5, `${size} connections`);
+  });
+}
+
 test("a stream ends with an error when connections are reset, and requests go on", async (t) => {
   const first: Answer = (_, response) => response.writeHead(200).write("one\n");
   const { transport } = await script(t, [first, ok]);

@@ -136,7 +136,8 @@ export class Transport implements AsyncDisposable {
     const body = request.body === undefined ? null : JSON.stringify(request.body);
     return this.#exchange(request, ({ calls }, outgoing, saw) =>
       withDeadline(leftMs, request.signal, async (signal) => {
-        const answer = await calls.request({ ...outgoing, body, signal });
+        // Unless told, undici gives up the connection after a DELETE that has a body.
+        const answer = await calls.request({ ...outgoing, body, signal, reset: false });
         saw(answer.statusCode);
         return this.#read(answer.statusCode, answer.headers, await answer.body.text());
       }),

@@ -1,6 +1,6 @@
 import { refOf } from "../api/objects.ts";
 import { span } from "../kube/trace.ts";
-import { allOf } from "../replication/all-of.ts";
+import { forAll } from "../replication/all-of.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import type { Wanted } from "./asker.ts";
 import { planCollection } from "./collection.ts";
@@ -16,7 +16,8 @@ export function collect(wanted: Wanted, at: SourcePass): Promise<number | undefi
     const times = { graceMs: askers.graceMs(key), nowMs: performance.now() };
     const { due, idle, nextDueMs } = planCollection({ ...facts, ...times, namespaces: replication.namespaces });
     memory.setIdle(key, idle);
-    await allOf(due.filter((copy) => isRemovable(copy, at)).map((copy) => removeCopy(copy, at, () => mayGo(copy, at))));
+    const removable = due.filter((copy) => isRemovable(copy, at));
+    await forAll(removable, (copy) => removeCopy(copy, at, () => mayGo(copy, at)));
     return nextDueMs;
   });
 }

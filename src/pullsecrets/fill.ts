@@ -1,7 +1,7 @@
 import type { NamespacedRef } from "../api/objects.ts";
 import type { Kube } from "../kube/client.ts";
 import type { Owner } from "../ownership/holder.ts";
-import { allOf } from "../replication/all-of.ts";
+import { forAll } from "../replication/all-of.ts";
 import { type CopyResult, ensureCopies, type Result, resultOf } from "../replication/ensure.ts";
 import type { Desired } from "../replication/plan.ts";
 import type { Copying } from "../replication/replication.ts";
@@ -40,7 +40,7 @@ export function fillerOf(filling: Filling): Fill {
     reading ??= "data" in known ? Promise.resolve(known) : readSince(known, filling);
     const content = await reading;
     if (!("data" in content)) return [...results, ...open.map((target) => ({ target, ...content }) as CopyResult)];
-    const written = await allOf(open.map((target) => write(target, content, filling)));
+    const written = await forAll(open, (target) => write(target, content, filling));
     return [...results, ...written.flat()];
   };
 }

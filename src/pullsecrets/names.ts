@@ -1,4 +1,5 @@
 import type { NamespacedRef } from "../api/objects.ts";
+import { onceFor } from "../kube/sharing.ts";
 import { sourceHashOf } from "../ownership/source-hash.ts";
 
 const maxLength = 253;
@@ -16,11 +17,11 @@ function suffixedNameOf(source: NamespacedRef): string {
   return `${stem}-${sourceHashOf(source)}`;
 }
 
-/** The names that a copy of this source may have, the better one first. */
-export function candidatesOf(source: NamespacedRef): readonly string[] {
+/** The names that a copy of this source may have, the better one first. Asked for every copy of a source at each pass. */
+export const candidatesOf = onceFor((source: NamespacedRef): readonly string[] => {
   const literal = literalNameOf(source);
   return literal.length > maxLength ? [suffixedNameOf(source)] : [literal, suffixedNameOf(source)];
-}
+});
 
 interface Occasion {
   readonly source: NamespacedRef;

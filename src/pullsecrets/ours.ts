@@ -1,6 +1,7 @@
 import { isDnsLabel, isDnsSubdomain } from "../api/dns-names.ts";
 import { sourceAnnotation } from "../api/marks.ts";
 import { type KubeObject, keyOf, type NamespacedRef, namespaceOf, refOfKey } from "../api/objects.ts";
+import { onceFor, sharing } from "../kube/sharing.ts";
 import { isProvenOurs, type Owner } from "../ownership/holder.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import type { Replication } from "../replication/replication.ts";
@@ -13,23 +14,26 @@ export interface Whose {
 }
 
 /** Undefined for what cannot name a Secret: anyone may have written it on a copy. */
-export function parseSource(key: string): NamespacedRef | undefined {
+export const parseSource = sharing((key): NamespacedRef | undefined => {
   const { namespace = "", name } = refOfKey(key);
   return isDnsLabel(namespace) && isDnsSubdomain(name) ? { namespace, name } : undefined;
-}
+});
 
-/** All marks agree and it has a name that a copy of this source can have. Less is no proof. */
-export function isCopyOf(copy: KubeObject, source: NamespacedRef, installation: Owner): boolean {
-  const { annotations = {}, name } = copy.metadata;
-  if (annotations[sourceAnnotation] !== keyOf(source) || !candidatesOf(source).includes(name)) return false;
-  return isProvenOurs(copy, installation);
-}
+export const isCopyOf = (copy: KubeObject, source: NamespacedRef, installation: Owner): boolean =>
+  copy.metadata.annotations?.[sourceAnnotation] === keyOf(source) && sourceOf(copy, installation) !== undefined;
 
 /** The source of a Secret that is proven to be a copy of ours. */
-export function sourceOf(copy: KubeObject, installation: Owner): NamespacedRef | undefined {
-  const source = parseSource(copy.metadata.annotations?.[sourceAnnotation] ?? "");
-  return source && isCopyOf(copy, source, installation) ? source : undefined;
-}
+export const sourceOf = (copy: KubeObject, installation: Owner): NamespacedRef | undefined =>
+  provenBy(installation)(copy);
+
+/** All marks agree and it has a name that a copy of its source can have. Less is no proof. */
+const provenBy = onceFor((installation: Owner) =>
+  onceFor((copy: KubeObject): NamespacedRef | undefined => {
+    const source = parseSource(copy.metadata.annotations?.[sourceAnnotation] ?? "");
+    const isNamedSo = source && candidatesOf(source).includes(copy.metadata.name);
+    return isNamedSo && isProvenOurs(copy, installation) ? source : undefined;
+  }),
+);
 
 /** In all namespaces; those that are going away too. */
 export function copiesOf(source: NamespacedRef, { replication, installation }: Whose): readonly CopyRecord[] {

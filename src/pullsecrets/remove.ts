@@ -1,6 +1,6 @@
 import { type KubeObject, keyOf, namespaceOf } from "../api/objects.ts";
 import { ApiError, isTransient, missingVerbOf } from "../kube/errors.ts";
-import { allOf } from "../replication/all-of.ts";
+import { forAll } from "../replication/all-of.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import { releaseCopy } from "../replication/release.ts";
 import { isReady } from "./ground.ts";
@@ -10,7 +10,7 @@ import type { SourcePass } from "./source-pass.ts";
 /** Deletes all copies of a source that must not or cannot be copied any more. */
 export async function revoke(at: SourcePass): Promise<void> {
   const removable = copiesOf(at.source, at).filter((copy) => isRemovable(copy, at));
-  await allOf(removable.map((copy) => removeCopy(copy, at)));
+  await forAll(removable, (copy) => removeCopy(copy, at));
 }
 
 export function isRemovable(copy: CopyRecord, at: SourcePass): boolean {

@@ -6,3 +6,24 @@ export async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
     return result.value;
   });
 }
+
+/** More than are ever sent at once, so that there is always one waiting to be sent. */
+const inHand = 32;
+
+/**
+ * The same for work that is yet to begin, in this order and not all at once: the first writes are on their way while the
+ * others cost nothing yet.
+ */
+export async function forAll<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: Promise<R>[] = [];
+  const queue = items.values();
+  const workThrough = async () => {
+    for (const item of queue) {
+      const result = work(item);
+      results.push(result);
+      await result.catch(() => {});
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(inHand, items.length) }, workThrough));
+  return allOf(results);
+}

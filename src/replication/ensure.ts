@@ -9,7 +9,7 @@ import {
   missingVerbOf,
 } from "../kube/errors.ts";
 import { marksOf } from "../ownership/marks.ts";
-import { allOf } from "./all-of.ts";
+import { forAll } from "./all-of.ts";
 import { type CopyRecord, copyRecordOf, isUntouched } from "./copy.ts";
 import { type Desired, planCopy, type Step } from "./plan.ts";
 import type { Copying } from "./replication.ts";
@@ -47,7 +47,7 @@ const attempts = 4;
 
 /** Keeps every target equal to the source. One bad target never stops the others: each has a result of its own. */
 export function ensureCopies(targets: readonly NamespacedRef[], ensuring: Ensuring): Promise<CopyResult[]> {
-  return allOf(targets.map(async (target) => ({ target, ...(await ensureCopy(target, ensuring)) }) as CopyResult));
+  return forAll(targets, async (target) => ({ target, ...(await ensureCopy(target, ensuring)) }) as CopyResult);
 }
 
 async function ensureCopy(target: NamespacedRef, ensuring: Ensuring): Promise<Result> {

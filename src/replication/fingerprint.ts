@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { managedByLabel, managedByValue } from "../api/marks.ts";
 import { type Secret, secrets } from "../api/objects.ts";
 import type { Call, Kube } from "../kube/client.ts";
@@ -10,7 +10,9 @@ export type Fingerprint = (type: string, data: Readonly<Record<string, string>>)
 
 export const fingerprintKeySecret = "latchkey-fingerprint-key";
 
-export function fingerprintWith(key: Buffer): Fingerprint {
+export function fingerprintWith(bytes: Buffer): Fingerprint {
+  // A Buffer would be made a key anew each time, which takes longer than all the rest.
+  const key = createSecretKey(bytes);
   return (type, data) => {
     const hmac = createHmac("sha256", key).update(JSON.stringify(type));
     for (const name of Object.keys(data).sort()) hmac.update(JSON.stringify([name, data[name]]));

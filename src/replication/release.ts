@@ -4,7 +4,7 @@ import type { Call, Kube } from "../kube/client.ts";
 import { isDenied, isGoneOrReplaced, isReason } from "../kube/errors.ts";
 import { isMarkedBy, isPasted, isProvenOurs, type Owner } from "../ownership/holder.ts";
 import { unmarkingOperations } from "../ownership/marks.ts";
-import { allOf } from "./all-of.ts";
+import { forAll } from "./all-of.ts";
 import type { Copying } from "./replication.ts";
 import type { Suspects } from "./suspects.ts";
 import type { CopyWriter } from "./writes.ts";
@@ -41,7 +41,7 @@ export interface Releasing extends Call {
 /** Lets go of the owner's copies that stand in no wanted place. */
 export async function releaseUnwanted(owner: Owner, wanted: ReadonlySet<string>, copying: Copying): Promise<void> {
   const unwanted = copying.copies.by("owner", owner.uid).filter((copy) => !wanted.has(keyOf(copy.metadata)));
-  await allOf(unwanted.map((copy) => releaseCopy(copy, owner, copying)));
+  await forAll(unwanted, (copy) => releaseCopy(copy, owner, copying));
 }
 
 /** Lets go of one copy that is no longer wanted. */
@@ -60,7 +60,7 @@ export async function releaseAll(
 ): Promise<number> {
   const selection = { labelSelector: `${ownerUidLabel}=${owner.uid}` };
   const all = await releasing.kube.listMetadata(secrets, selection, { signal: releasing.signal });
-  const done = await allOf(all.map((copy) => release(copy, owner, occasion, releasing)));
+  const done = await forAll(all, (copy) => release(copy, owner, occasion, releasing));
   return done.filter((plan) => plan !== "leave").length;
 }
 

@@ -3,6 +3,7 @@ import { type KubeObject, keyOf, type NamespacedRef } from "../../api/objects.ts
 import type { Change, WatchCache } from "../../kube/cache.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { unlessAborted } from "../../kube/deadline.ts";
+import { onceFor } from "../../kube/sharing.ts";
 import type { Owner } from "../../ownership/holder.ts";
 import type { Asker, Wanted } from "../../pullsecrets/asker.ts";
 import { findSource } from "../../pullsecrets/find.ts";
@@ -180,12 +181,13 @@ export class Demand implements Asker, Disposable {
   }
 
   isReserved({ namespace, name }: NamespacedRef, source: string): boolean {
-    const { references } = this.#claims;
-    const others = references.filter((other) => keyOf(other) !== source && candidatesOf(other).includes(name));
+    const others = namesakesIn(this.#claims)
+      .get(name)
+      ?.filter((other) => keyOf(other) !== source);
     // Asked for every namespace, while names hardly ever coincide.
-    if (others.length === 0) return false;
+    if (!others || others.length === 0) return false;
     const names = this.namesIn(namespace);
-    return others.some((other) => names[references.indexOf(other)] === name);
+    return others.some((other) => names[this.#claims.references.indexOf(other)] === name);
   }
 
   graceMs(): number {
@@ -258,6 +260,13 @@ export class Demand implements Asker, Disposable {
     return place?.kind === "refused" && place.name ? { kind: "named", name: place.name } : { kind: "nothing" };
   }
 }
+
+/** Whose copies can have a name. */
+const namesakesIn = onceFor(({ references }: Claims): ReadonlyMap<string, readonly Reference[]> => {
+  const names = new Set(references.flatMap(candidatesOf));
+  const isFor = (name: string) => (source: Reference) => candidatesOf(source).includes(name);
+  return new Map([...names].map((name) => [name, references.filter(isFor(name))]));
+});
 
 /** The name of a missing source is given as well: it heals when the source comes. */
 export const isInjectable = (state: SourceState | undefined): boolean =>

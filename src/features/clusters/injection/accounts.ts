@@ -5,7 +5,7 @@ import { WatchCache } from "../../../kube/cache.ts";
 import type { Call, Kube } from "../../../kube/client.ts";
 import { isReason } from "../../../kube/errors.ts";
 import type { Log } from "../../../kube/log.ts";
-import { allOf } from "../../../replication/all-of.ts";
+import { forAll } from "../../../replication/all-of.ts";
 import { identityOf } from "../../../replication/copy.ts";
 import { type AccountRecord, accountOperations, planAccount } from "./account-plan.ts";
 import type { Naming } from "./record.ts";
@@ -76,7 +76,7 @@ export const isMarked = ({ metadata }: KubeObject): boolean =>
 /** The same for all accounts of a cluster, as they are now. Tells of how many. */
 export async function removeAllEntries(kube: Kube, call: Call): Promise<number> {
   const marked = (await kube.listMetadata(serviceAccounts, {}, call)).filter(isMarked);
-  const removed = await allOf(marked.map((account) => removeEntries(account, kube, call)));
+  const removed = await forAll(marked, (account) => removeEntries(account, kube, call));
   return removed.filter(Boolean).length;
 }
 

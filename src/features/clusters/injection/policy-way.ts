@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type KubeObject, keyOf } from "../../../api/objects.ts";
 import { isEnforcing } from "../../../api/pods.ts";
 import type { Change } from "../../../kube/cache.ts";
-import { allOf } from "../../../replication/all-of.ts";
+import { forAll } from "../../../replication/all-of.ts";
 import { Gaps } from "../../../runtime/gaps.ts";
 import type { KeyedPass } from "../../../runtime/run-keyed.ts";
 import { suffixedIn } from "../naming.ts";
@@ -122,7 +122,7 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
     if (marked.length === 0) return {};
     const waitMs = leftMs(inForceAfterMs);
     if (waitMs !== undefined) return { recheckAfterMs: waitMs };
-    await allOf(marked.map((account) => removeEntries(account, fenced, { signal })));
+    await forAll(marked, (account) => removeEntries(account, fenced, { signal }));
     return {};
   }
 }
