@@ -5,6 +5,7 @@ import { unlessAborted } from "./deadline.ts";
 import { follow, type Told } from "./follow.ts";
 import type { Log } from "./log.ts";
 import { type Change, Mirror } from "./mirror.ts";
+import { isSameState } from "./resource-version.ts";
 import type { Indexes } from "./store.ts";
 import { tidying } from "./tidy.ts";
 import { defaultIdleMs } from "./watch.ts";
@@ -186,6 +187,9 @@ export class WatchCache<T extends KubeObject = KubeObject> implements AsyncDispo
   #keep(object: KubeObject): T | undefined {
     const { transform, indexes = {} } = this.#options;
     const key = keyOf(object.metadata);
+    const known = this.get(key);
+    // The echo of our own write, or listed anew.
+    if (isSameState(known, object)) return known;
     try {
       const tidy = this.#tidy(object);
       const kept = transform ? transform(tidy) : (tidy as T);
@@ -194,7 +198,7 @@ export class WatchCache<T extends KubeObject = KubeObject> implements AsyncDispo
       return kept;
     } catch (error) {
       this.#report("an object could not be taken into the cache", key, error);
-      return this.get(key);
+      return known;
     }
   }
 

@@ -1,4 +1,4 @@
-import type { NamespacedRef } from "../api/objects.ts";
+import { keyOf, type NamespacedRef } from "../api/objects.ts";
 import type { Kube } from "../kube/client.ts";
 import type { Owner } from "../ownership/holder.ts";
 import { forAll } from "../replication/all-of.ts";
@@ -31,7 +31,8 @@ export function fillerOf(filling: Filling): Fill {
   let reading: Promise<SourceContent | Result> | undefined;
 
   return async (targets) => {
-    const isCurrent = (target: NamespacedRef) => isSettled(target, desiredAt(target, known, filling), copying);
+    const isCurrent = (target: NamespacedRef) =>
+      copying.copies.has(keyOf(target)) && isSettled(target, desiredAt(target, known, filling), copying);
     const settled = new Set(targets.filter(isCurrent));
     const results = [...settled].map((target): CopyResult => ({ target, kind: "current", isWritten: false }));
     const open = targets.filter((target) => !settled.has(target));
