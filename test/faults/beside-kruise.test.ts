@@ -174,7 +174,8 @@ test("no byte of a SidecarSet is written besides a status that is short and rare
   assert.ok(times.length > 1);
   for (const [index, time] of times.slice(1).entries()) assert.ok(time - (times[index] ?? 0) >= 9_900, `${times}`);
 
-  assert.ok(states.length > ours.length);
+  // The first one may be of after the first write.
+  assert.ok(states.length >= ours.length);
   for (const state of states) {
     assert.deepEqual(withoutStatus(state), withoutStatus(set));
     assert.ok(Buffer.byteLength(state.metadata.annotations?.[statusAnnotation] ?? "") <= 4_096);
