@@ -1,4 +1,4 @@
-/** What follows from an object that never changes is worked out once, and kept for as long as the object is. */
+/** What follows from an object that never changes is worked out once, and kept for as long as the object is; all but `undefined`. */
 export function onceFor<K extends WeakKey, T>(work: (object: K) => T): (object: K) => T {
   const known = new WeakMap<K, T>();
   return (object) => {

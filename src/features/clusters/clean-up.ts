@@ -5,7 +5,7 @@ import type { Owner } from "../../ownership/holder.ts";
 import { releaseSharedCopies } from "../../pullsecrets/uninstall.ts";
 import { isMarked, removeAllEntries } from "./injection/accounts.ts";
 import { findPolicyVersion } from "./injection/choose.ts";
-import { isOurs, recordKind, removeObjects } from "./injection/objects.ts";
+import { heededAfterMs, isOurs, recordKind, removeObjects } from "./injection/objects.ts";
 import { counted } from "./words.ts";
 
 interface CleanUp extends Call {
@@ -13,9 +13,6 @@ interface CleanUp extends Call {
   readonly installation: Owner;
   readonly copies: "keep" | "orphan" | "delete";
 }
-
-/** For a moment the API server still goes by a policy that is gone, and Pods are given names of copies. */
-const heededMs = 1_500;
 
 /** Takes everything of ours out of a cluster, so that nothing is left that could change or block anybody's Pods. */
 export async function cleanUp({ kube, installation, copies, signal }: CleanUp): Promise<readonly string[]> {
@@ -33,7 +30,9 @@ export async function removeInjection({
   const version = await findPolicyVersion(kube, { signal });
   const removed = await removeObjects(version, { kube, installation, signal });
   const accounts = await removeAllEntries(kube, { signal });
-  if (removed.some(({ resource }) => resource !== recordKind.resource)) await sleep(heededMs, undefined, { signal });
+  // Until then Pods are given names by a policy that is gone.
+  if (removed.some(({ resource }) => resource !== recordKind.resource))
+    await sleep(heededAfterMs, undefined, { signal });
   return [
     ...removed.map(({ resource, ref }) => `${resource.kind} ${ref.name} deleted`),
     ...(accounts > 0 ? [`entries removed from ${counted(accounts, "ServiceAccount")}`] : []),

@@ -1,6 +1,6 @@
 import { injectLabel } from "../../api/marks.ts";
 import { type KubeObject, keyOf, type NamespacedRef } from "../../api/objects.ts";
-import type { Change, WatchCache } from "../../kube/cache.ts";
+import type { Change } from "../../kube/cache.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { unlessAborted } from "../../kube/deadline.ts";
 import { onceFor } from "../../kube/sharing.ts";
@@ -37,7 +37,7 @@ interface DemandOptions {
 }
 
 /** First the injection changes; then Pods that were created meanwhile have a moment to start. */
-export const graceMs = 3_000;
+const graceMs = 3_000;
 /** Where the cluster's own parts are: served before all others. */
 const system = "kube-system";
 /** An injection that cannot be changed does not keep what is revoked for ever. */
@@ -271,5 +271,3 @@ const namesakesIn = onceFor(({ references }: Claims): ReadonlyMap<string, readon
 /** The name of a missing source is given as well: it heals when the source comes. */
 export const isInjectable = (state: SourceState | undefined): boolean =>
   state?.kind !== "type-rejected" && state?.kind !== "is-a-copy" && state?.kind !== "vetoed";
-
-export type NamespaceCache = Pick<WatchCache, "get" | "list" | "subscribe">;

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-import { keyOf } from "../../api/objects.ts";
 import { candidatesOf } from "../../pullsecrets/names.ts";
 import type { Reference } from "../../pullsecrets/references.ts";
 import type { Naming } from "./injection/record.ts";
@@ -86,5 +85,3 @@ export function namingOf(
 /** How many namespaces have a copy by another than the usual name. */
 export const suffixedIn = ({ names, special }: Naming): number =>
   [...special.values()].filter((list) => list.some((name, at) => name !== "" && name !== names[at])).length;
-
-export const sourceKeys = (references: readonly Reference[]): readonly string[] => references.map(keyOf);

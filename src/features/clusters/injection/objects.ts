@@ -33,6 +33,9 @@ export interface InjectionKind {
   readonly field: "spec" | "data";
 }
 
+/** By then the API server goes by what was written, or no longer by what was removed. */
+export const heededAfterMs = 1_500;
+
 export const recordKind: InjectionKind = {
   resource: configMaps,
   ref: { namespace: "kube-system", name: injectionName },

@@ -12,6 +12,7 @@ import { type InjectionState, noNames } from "./mode.ts";
 import {
   bindingKind,
   ensureObject,
+  heededAfterMs,
   type InjectionKind,
   isOurs,
   openObject,
@@ -24,8 +25,6 @@ import { type Naming, parseRecord, recordDataOf } from "./record.ts";
 
 /** The API server goes by a new policy within a second. */
 const inForceAfterMs = 2_000;
-/** By then it is true of all but the largest. */
-const tellableAfterMs = 1_500;
 /** Whoever undoes what we restore gets no quicker answer. */
 const restoreGapMs = 1_000;
 
@@ -77,11 +76,11 @@ export function policyWay(version: PolicyVersion, options: WayOptions): WorkingW
       if (waitMs > 0) return { isPutOff: true, recheckAfterMs: waitMs };
       lastWanted = wanted;
       await writeObjects(wanted, pass);
-      const { recheckAfterMs = leftMs(tellableAfterMs) } = await leaveAccounts(pass);
+      const { recheckAfterMs = leftMs(heededAfterMs) } = await leaveAccounts(pass);
       return { recheckAfterMs };
     },
     // Pods that are created right now may still get the names of before.
-    state: () => (state.kind === "active" && leftMs(tellableAfterMs) !== undefined ? { kind: "pending" } : state),
+    state: () => (state.kind === "active" && leftMs(heededAfterMs) !== undefined ? { kind: "pending" } : state),
   };
 
   async function wantedObjects({ signal }: KeyedPass): Promise<Wanted> {
