@@ -19,6 +19,9 @@ export interface PassContext<T extends KubeObject> {
   readonly log: Log;
 }
 
+/** States that we took our finalizers off: what became of them the stream is yet to tell. */
+const letGo = new WeakSet<KubeObject>();
+
 /** One run over one object as the cache has it. Never throws. */
 export async function runPass<T extends KubeObject>(object: T, context: PassContext<T>, call: Call): Promise<Ending> {
   return await timedPass((signal) => act(object, context, signal), {
@@ -73,7 +76,7 @@ async function reconcile<T extends KubeObject>(object: T, context: InPass<T>, pa
 async function finalize<T extends KubeObject>(object: T, context: InPass<T>, pass: Pass): Promise<Ending> {
   const { controller, objects, kube } = context;
   const held = heldFinalizers(object, controller.finalizers ?? []);
-  if (held.length === 0) return { kind: "done" };
+  if (held.length === 0 || letGo.has(object)) return { kind: "done" };
 
   const outcome: Finalized = (await controller.finalize?.(object, pass)) ?? { remove: held };
   await context.reported();
@@ -88,7 +91,9 @@ async function finalize<T extends KubeObject>(object: T, context: InPass<T>, pas
   const written = await guarded(() =>
     kube.patch(controller.resource, current.metadata, finalizersPatch(current, staying), { signal: pass.signal }),
   );
-  return written === "stale" ? { kind: "conflict" } : endingOf(outcome);
+  if (written === "stale") return { kind: "conflict" };
+  letGo.add(current);
+  return endingOf(outcome);
 }
 
 function addFinalizers<T extends KubeObject>(
