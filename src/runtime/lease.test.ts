@@ -23,6 +23,28 @@ test("a leader whose lease was deleted stands by at once: another may create it"
   assert.deepEqual(told, ["leads after 2 requests", "stands by after 3 requests"]);
 });
 
+test("a leader that ends while its lease is being renewed hands it over nevertheless", async (t) => {
+  const metadata = { namespace: "a", name: leaseName, uid: "u", resourceVersion: "1", creationTimestamp: "" };
+  const written = answers({ metadata, spec: { holderIdentity: "me" } });
+  const renewing = Promise.withResolvers<() => void>();
+  const { kube, asked } = await cannedServer(
+    t,
+    refuses(404, "NotFound"),
+    written,
+    (response, query) => renewing.resolve(() => written(response, query)),
+    written,
+  );
+  const log = createLog({ level: "error", format: "json" });
+  const election = new Election({ kube, namespace: "a", name: leaseName, identity: "me", log, enabled: true });
+  election.start();
+  const answer = await renewing.promise;
+  const ended = election[Symbol.asyncDispose]();
+  answer();
+  await ended;
+  assert.equal(asked.length, 4, "read, create, renew, release");
+  assert.equal(election.isLeader(), false);
+});
+
 test("leading within a signal: it ends with either, and is told of once it has ended", () => {
   const listeners = new Set<(isLeader: boolean) => void>();
   const over = new AbortController();

@@ -98,7 +98,8 @@ export class Election implements AsyncDisposable {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
-        await withDeadline(attemptMs, signal, (attempt) => this.#attempt(attempt));
+        // Not cut off by the end: whether a write that was given up has arrived, and what to hand over, nobody knows.
+        await withDeadline(attemptMs, undefined, (attempt) => this.#attempt(attempt));
         if (this.#failing) this.#options.log.info("the lease can be read and written again");
         this.#failing = false;
       } catch (error) {
