@@ -229,6 +229,31 @@ test("WatchCache: neither a listener, a transform nor an index that throws stops
   assert.equal(cache.by("name", "x").length, 1);
 });
 
+test("WatchCache: a state that is known already is not shaped again, be it the echo of an own write or listed anew", async (t) => {
+  const { kube, breakConnections } = await cannedServer(
+    t,
+    streams(added("one", 1), listEnd(1)),
+    streams(eventLine("MODIFIED", secret("one", 2)), added("two", 3)),
+    streams(eventLine("ERROR", statusOf(410, "Expired"))),
+    streams(eventLine("ADDED", secret("one", 2)), added("two", 3), added("three", 4), listEnd(4)),
+  );
+  const shaped: string[] = [];
+  const transform = (object: KubeObject) => {
+    shaped.push(`${object.metadata.name} ${object.metadata.resourceVersion}`);
+    return object;
+  };
+  const { cache, until } = following(t, { kube, transform });
+  await cache.synced();
+  cache.absorb(secret("one", 2));
+  const known = cache.get("a/one");
+  breakConnections();
+  await until("+a/two");
+  breakConnections();
+  await until("+a/three");
+  assert.deepEqual(shaped, ["one 1", "one 2", "two 3", "three 4"]);
+  assert.equal(cache.get("a/one"), known);
+});
+
 test("WatchCache: a write that fails tells what waited for it, and throws on", async (t) => {
   const { kube } = await cannedServer(t, streams(added("x", 5), listEnd(7), added("y", 8), added("z", 9)));
   const { cache, told, until } = following(t, { kube });

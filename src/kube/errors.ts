@@ -129,6 +129,12 @@ export function isDenied(error: unknown): boolean {
   return error instanceof ApiError && (webhookDenial.test(error.message) || policyDenial.test(error.message));
 }
 
+/** Somebody decided against it, whatever status a webhook chose for that; other failures pass. */
+export function isRefusal(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError)) return false;
+  return isDenied(error) || (error.status < 500 && error.reason !== "Conflict" && !isTransient(error));
+}
+
 /** Creating in a namespace that is going away. */
 export function isNamespaceTerminating(error: unknown): error is ApiError {
   return isReason(error, "Forbidden") && error.causes.some((cause) => cause.reason === "NamespaceTerminating");

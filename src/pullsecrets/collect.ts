@@ -1,6 +1,6 @@
 import { refOf } from "../api/objects.ts";
+import { forAll } from "../kube/all-of.ts";
 import { span } from "../kube/trace.ts";
-import { forAll } from "../replication/all-of.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import type { Wanted } from "./asker.ts";
 import { planCollection } from "./collection.ts";

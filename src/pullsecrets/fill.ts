@@ -1,7 +1,7 @@
 import { keyOf, type NamespacedRef } from "../api/objects.ts";
+import { forAll } from "../kube/all-of.ts";
 import type { Kube } from "../kube/client.ts";
 import type { Owner } from "../ownership/holder.ts";
-import { forAll } from "../replication/all-of.ts";
 import { type CopyResult, ensureCopies, type Result, resultOf } from "../replication/ensure.ts";
 import type { Desired } from "../replication/plan.ts";
 import type { Copying } from "../replication/replication.ts";

@@ -1,6 +1,6 @@
 import { type KubeObject, keyOf, namespaceOf } from "../api/objects.ts";
+import { forAll } from "../kube/all-of.ts";
 import { ApiError, isTransient, missingVerbOf } from "../kube/errors.ts";
-import { forAll } from "../replication/all-of.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import { releaseCopy } from "../replication/release.ts";
 import { isReady } from "./ground.ts";

@@ -1,15 +1,16 @@
 import { type KubeObject, keyOf, type NamespacedRef, type Secret, secrets } from "../api/objects.ts";
+import { forAll } from "../kube/all-of.ts";
 import {
   ApiError,
   isDenied,
   isNamespaceTerminating,
   isReason,
+  isRefusal,
   isTransient,
   type MissingVerb,
   missingVerbOf,
 } from "../kube/errors.ts";
 import { marksOf } from "../ownership/marks.ts";
-import { forAll } from "./all-of.ts";
 import { type CopyRecord, copyRecordOf, isUntouched } from "./copy.ts";
 import { type Desired, planCopy, type Step } from "./plan.ts";
 import type { Copying } from "./replication.ts";
@@ -140,7 +141,7 @@ export function resultOf(error: unknown): Result {
   if (isNamespaceTerminating(error)) return { kind: "namespace-terminating" };
   if (!(error instanceof ApiError) && !(error instanceof Error && isTransient(error))) throw error;
   const { message } = error;
-  if (error instanceof ApiError && isRefusal(error)) return refusalOf(error);
+  if (isRefusal(error)) return refusalOf(error);
   return { kind: "unfinished", message, isFailure: !isReason(error, "Conflict") };
 }
 
@@ -160,7 +161,3 @@ const isImmutable = (error: unknown): boolean =>
   error.causes.some(
     ({ field = "", message = "" }) => /^(type|data|immutable)$/.test(field) && /immutable/.test(message),
   );
-
-/** Somebody decided against it, whatever status a webhook chose for that; other failures pass. */
-const isRefusal = (error: ApiError): boolean =>
-  isDenied(error) || (error.status < 500 && !isReason(error, "Conflict") && !isTransient(error));

@@ -71,6 +71,8 @@ interface InspectionOptions {
   readonly election: Leadership;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** How an inspection ended: with an error, or well. */
+  readonly onEnded?: ((error: unknown) => void) | undefined;
 }
 
 const everyMs = 6 * 3_600_000;
@@ -99,14 +101,18 @@ export function startInspection(replication: Replication, options: InspectionOpt
   };
 }
 
-async function inspectAgainAndAgain(replication: Replication, { kube, log, signal }: InspectionOptions): Promise<void> {
+async function inspectAgainAndAgain(replication: Replication, options: InspectionOptions): Promise<void> {
+  const { kube, log, signal, onEnded } = options;
   while (!signal.aborted) {
     let waitMs = everyMs * (0.9 + 0.2 * Math.random());
     try {
       await replication.copies.synced({ signal });
       log.debug("copies inspected", { edited: await inspectCopies(replication, kube, { signal }) });
+      onEnded?.(undefined);
     } catch (error) {
-      if (!signal.aborted) log.warn("copies could not be inspected, trying again", { error });
+      if (signal.aborted) return;
+      log.warn("copies could not be inspected, trying again", { error });
+      onEnded?.(error);
       waitMs = retryMs;
     }
     // Ends early by the abort, which the loop then sees.

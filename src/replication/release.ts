@@ -1,10 +1,10 @@
 import { ownerUidLabel } from "../api/marks.ts";
 import { type KubeObject, keyOf, secrets } from "../api/objects.ts";
+import { forAll } from "../kube/all-of.ts";
 import type { Call, Kube } from "../kube/client.ts";
 import { isDenied, isGoneOrReplaced, isReason } from "../kube/errors.ts";
 import { isMarkedBy, isPasted, isProvenOurs, type Owner } from "../ownership/holder.ts";
 import { unmarkingOperations } from "../ownership/marks.ts";
-import { forAll } from "./all-of.ts";
 import type { Copying } from "./replication.ts";
 import type { Suspects } from "./suspects.ts";
 import type { CopyWriter } from "./writes.ts";

@@ -22,7 +22,7 @@ import { type Right, userClusterKubeconfig } from "../../tools/local/user-cluste
 const user = userCluster();
 /** Without policies. */
 const old = userCluster({ emulatedVersion: "1.33" });
-/** Without streaming lists: only here are lists ever asked for. */
+/** Without streaming lists: only here are lists asked for to fill caches. */
 const listing = userCluster({ featureGates: { WatchList: false } });
 
 const ready = { status: "True", reason: "Served" } as const;
@@ -99,6 +99,13 @@ const cases: readonly Case[] = [
   },
   { in: user, verb: "watch", resource: "secrets", where: "none", tells: "PullSecretsReady" },
   { in: listing, verb: "list", resource: "secrets", where: "none", tells: "PullSecretsReady" },
+  {
+    ...{ in: user, verb: "list", resource: "secrets", where: "none", tells: "PullSecretsReady" },
+    stillServed: async (scene) => {
+      await copied(scene);
+      await injected(scene);
+    },
+  },
   { in: user, verb: "create", resource: "secrets", where: "app", tells: "PullSecretsReady", stillServed: injected },
   {
     ...{ in: user, verb: "patch", resource: "secrets", where: "app", tells: "PullSecretsReady" },

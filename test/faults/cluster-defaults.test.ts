@@ -16,6 +16,7 @@ import { sampleIn } from "../../src/testing/metrics.ts";
 import { metricsOf } from "../../src/testing/modes.ts";
 import { at } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
+import { refuseSecrets } from "../../src/testing/refusals.ts";
 import { createSecret, deleteSecret, getSecret, patchSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
 import {
   createPullSecret,
@@ -272,6 +273,33 @@ test("somebody else's Secret by that name is left alone and sent nowhere, until 
   await untilDefault(kube, key, valid);
   await untilEverywhere(t, user, inlineCopyName, "one");
   await untilCluster(kube, cluster.metadata.name, "Ready", { status: "True" });
+});
+
+test("who refuses the Secret of an inline default is named, and the last one stays in use", async (t) => {
+  const kube = await own.kube;
+  const created = await createConfiguration(t, key, { imagePullSecret: inlineText("one") });
+  const events = new EventsOf(t, kube, created);
+  const cluster = await served(t, user);
+  await untilEverywhere(t, user, inlineCopyName, "one");
+  const refusal = await refuseSecrets(t, kube, ["kubermatic"], ({ object }) =>
+    object.metadata.name === inlineName ? "no passwords here" : undefined,
+  );
+  const message =
+    /^Secret \S+latchkey-default-pull-secret cannot be kept up to date: .*refusals.example.com.*no passwords/;
+  const refused = { status: "False", reason: "TargetRefused", message } as const;
+  await changeConfiguration(kube, key, { userCluster: { imagePullSecret: inlineText("two") } });
+  await untilDefault(kube, key, refused);
+  assert.deepEqual(await events.until(2), ["Normal DefaultChanged", "Warning DefaultInvalid"]);
+  await untilEverywhere(t, user, inlineCopyName, "one");
+  await changeConfiguration(kube, key, { userCluster: null });
+  await untilRevoked(user, inlineCopyName);
+  await untilFrom(cluster, "None");
+  await untilDefault(kube, key, refused);
+  assert.ok(await getSecret(kube, source), "its deletion is refused");
+
+  await refusal.stop();
+  await untilGone(kube, secrets, at(source));
+  await untilDefault(kube, key, { status: "True", reason: "NotSet" });
 });
 
 test("the Secret of an inline default goes with the field, and with the configuration", async (t) => {

@@ -2,6 +2,7 @@ import { kubermaticConfigurations } from "../../api/kinds.ts";
 import { statusAnnotation } from "../../api/marks.ts";
 import { type Condition, type KubeObject, keyOf, namespaceOf } from "../../api/objects.ts";
 import type { Change, WatchCache } from "../../kube/cache.ts";
+import { isRefusal } from "../../kube/errors.ts";
 import { findSource } from "../../pullsecrets/find.ts";
 import type { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
 import type { Reference } from "../../pullsecrets/references.ts";
@@ -112,6 +113,16 @@ export function configurationController(options: ConfigurationControllerOptions)
   }
 
   async function judge(record: ConfigurationRecord, pass: Pass): Promise<Judgement> {
+    try {
+      return await carryOut(record, pass);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const message = `Secret ${inlineKeyOf(record)} cannot be kept up to date: ${error.message}`;
+      return { ...invalid("TargetRefused", message), retry: true };
+    }
+  }
+
+  async function carryOut(record: ConfigurationRecord, pass: Pass): Promise<Judgement> {
     const { given } = record;
     const { counting, namespace } = defaults;
     if (namespaceOf(record) !== namespace) {

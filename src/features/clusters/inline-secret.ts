@@ -111,7 +111,9 @@ export async function removeInlineSecret(record: ConfigurationRecord, kube: Kube
 async function removeSecret({ metadata }: KubeObject, kube: Kube, { signal }: Call): Promise<boolean> {
   const { uid, resourceVersion } = metadata;
   try {
-    return await kube.delete(secrets, metadata, { preconditions: { uid, resourceVersion }, signal });
+    return await withoutQuotes(kube, metadata, {}, { signal }, () =>
+      kube.delete(secrets, metadata, { preconditions: { uid, resourceVersion }, signal }),
+    );
   } catch (error) {
     if (isGoneOrReplaced(error)) return false;
     throw error;

@@ -1,27 +1,26 @@
 import { isDeepStrictEqual } from "node:util";
 import { backoffMs } from "../../kube/backoff.ts";
-import { Kube, type RequestSeen } from "../../kube/client.ts";
+import type { Kube, RequestSeen } from "../../kube/client.ts";
 import type { Connection } from "../../kube/connection.ts";
 import { withDeadline } from "../../kube/deadline.ts";
 import { ApiError } from "../../kube/errors.ts";
 import type { Log } from "../../kube/log.ts";
-import { countRequest } from "../../kube/metrics.ts";
 import type { NameWatches } from "../../kube/name-watches.ts";
 import { span } from "../../kube/trace.ts";
 import { Alarm } from "../../runtime/alarm.ts";
-import { version as ownVersion } from "../../version.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Claims } from "./demand.ts";
 import { findConnection, type NoConnection, type SearchOptions } from "./find-connection.ts";
 import { FollowedSecrets } from "./followed-secrets.ts";
-import { type Identity, identify, toldIdentityOf } from "./identity.ts";
-import { chooseWay, findPolicyVersion } from "./injection/choose.ts";
+import { type Identity, toldIdentityOf } from "./identity.ts";
+import { chooseWay } from "./injection/choose.ts";
 import type { AnyCache } from "./injection/injector.ts";
 import type { Way } from "./injection/mode.ts";
 import type { PolicyVersion } from "./injection/objects.ts";
 import { searchFor } from "./kubeconfig-search.ts";
+import { askAlong, isLine, type Line, openLine } from "./line.ts";
 import { Pulse } from "./pulse.ts";
-import { type Failure, failureOf, unreachableAfterMs } from "./reachability.ts";
+import { type Failure, failureOf } from "./reachability.ts";
 import type { ClusterRecord } from "./record.ts";
 import { type Home, Session } from "./session.ts";
 
@@ -29,14 +28,6 @@ import { type Home, Session } from "./session.ts";
 export type LinkState = { readonly kind: "connecting" } | NoConnection | Failure | { readonly kind: "connected" };
 
 type Heard = readonly (readonly [kind: string, atMs: number])[];
-
-interface Line {
-  readonly kube: Kube;
-  readonly server: string;
-  readonly identity: Identity;
-  readonly policyVersion: PolicyVersion | undefined;
-  readonly isHome: boolean;
-}
 
 /** What a Cluster asks for, with everything looked up. */
 export interface Order {
@@ -55,12 +46,10 @@ export interface LinkOptions extends SearchOptions {
   onChange(link: Link): void;
 }
 
-const attemptMs = unreachableAfterMs;
 const retryBackoff = { baseMs: 1_000, maxMs: 60_000 };
 /** How long a cluster may take to give a sign of life. */
 const signMs = 5_000;
 const rediscoverMs = 10 * 60_000;
-const maxFanOut = 8;
 
 /** One Cluster's way to its cluster: found, tried, watched, and found again. Runs until closed. */
 export class Link implements AsyncDisposable {
@@ -226,35 +215,27 @@ export class Link implements AsyncDisposable {
 
   async #connect(): Promise<Line | undefined> {
     const { home, homeId } = this.#options;
-    if (this.#order.record.wish.isHome) return this.#try(home.kube, "the home", { isHome: true });
+    const { signal } = this.#over;
+    if (this.#order.record.wish.isHome) {
+      return await this.#answerOf(askAlong({ kube: home.kube, server: "the home", isHome: true }, signal));
+    }
     const connection = await this.#findConnection();
     if (!connection) return undefined;
-    const onRequest = (request: RequestSeen) => {
-      countRequest(request);
+    const onRequest = (kube: Kube, { status }: RequestSeen) => {
       // Who is not connected yet notices by himself.
-      if (this.#line?.kube === kube) this.#onAnswer(request.status);
+      if (this.#line?.kube === kube) this.#onAnswer(status);
     };
-    const kube = new Kube(connection, { userAgent: `latchkey/${ownVersion}`, maxFanOut, onRequest });
-    const line = await this.#try(kube, new URL(connection.server).origin, { isHome: false });
-    if (!line || line.identity.id === homeId) await kube[Symbol.asyncDispose]();
-    return line?.identity.id === homeId ? { ...line, kube: home.kube, isHome: true } : line;
+    return await this.#answerOf(openLine(connection, { home: home.kube, homeId, signal, onRequest }));
   }
 
-  async #try(kube: Kube, server: string, { isHome }: { readonly isHome: boolean }): Promise<Line | undefined> {
+  async #answerOf(asking: Promise<Line | Failure>): Promise<Line | undefined> {
     this.#pulse.doubt();
-    try {
-      const within = <T>(ask: (signal: AbortSignal) => Promise<T>) => withDeadline(attemptMs, this.#over.signal, ask);
-      const identity = await identify(kube, within);
-      const policyVersion = await within((signal) => findPolicyVersion(kube, { signal }));
-      return { kube, server, identity, policyVersion, isHome };
-    } catch (error) {
-      if (this.#over.signal.aborted) return undefined;
-      const failure = failureOf(error, server);
-      this.#fail(failure);
-      // Not the error itself: it has the server's words, which may quote what it was sent.
-      this.#log.debug("a cluster does not answer", { ...failure });
-      return undefined;
-    }
+    const answer = await asking;
+    if (isLine(answer)) return answer;
+    if (this.#over.signal.aborted) return undefined;
+    this.#fail(answer);
+    this.#log.debug("a cluster does not answer", { ...answer });
+    return undefined;
   }
 
   async #findConnection(): Promise<Connection | undefined> {
@@ -367,7 +348,7 @@ export class Link implements AsyncDisposable {
   async #lookAgain(line: Line): Promise<void> {
     this.#isRefused = false;
     this.#discoveredAtMs = performance.now();
-    const again = await this.#try(line.kube, line.server, { isHome: line.isHome });
+    const again = await this.#answerOf(askAlong(line, this.#over.signal));
     if (again) {
       this.#pulse.clear();
       this.#line = again;

@@ -54,6 +54,7 @@ export class Session implements AsyncDisposable {
   readonly #ends: (() => Promise<unknown>)[] = [];
   /** By source: what was last said about it that matters for names. */
   readonly #exceptions = new Map<string, string>();
+  #inspectionError: unknown;
 
   constructor(options: SessionOptions) {
     const { home, kube, isHome, claims, way, version, log, onChange } = options;
@@ -84,6 +85,11 @@ export class Session implements AsyncDisposable {
 
   get injection(): InjectionState {
     return this.#injector.state();
+  }
+
+  /** Why the last look at the content of all copies failed. */
+  get inspectionError(): unknown {
+    return this.#inspectionError;
   }
 
   /** All caches that are this session's own. */
@@ -153,7 +159,11 @@ export class Session implements AsyncDisposable {
     const { signal } = this.#over;
     pullSecrets.addAsker(this.demand);
     const working = runKeyed(pullSecrets.worker, { kube, election, log, signal });
-    const inspecting = startInspection(replication, { kube, election, log, signal });
+    const onEnded = (error: unknown) => {
+      this.#inspectionError = error;
+      onChange();
+    };
+    const inspecting = startInspection(replication, { kube, election, log, signal, onEnded });
     for (const cache of replication.caches) cache.start();
     this.#follow(onChange);
     this.#ends.push(

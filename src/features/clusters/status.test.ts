@@ -18,7 +18,15 @@ const place = (namespace: string, reason: CopyReason, message = `${namespace}: w
 });
 const twelve = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "app", "web"];
 const serving = (over: Partial<Serving> = {}): Serving => ({
-  ...{ standings: [standing("hub")], strays: [], total: 12, served: twelve, injection: active, blocked: undefined },
+  ...{
+    standings: [standing("hub")],
+    strays: [],
+    total: 12,
+    served: twelve,
+    injection: active,
+    blocked: undefined,
+    uninspected: undefined,
+  },
   ...over,
 });
 const view = (over: Partial<View> = {}): View => ({
@@ -142,6 +150,11 @@ const cases: readonly { name: string; seen: View; of?: ClusterRecord; said: Said
   {
     name: "no right to look at its Secrets",
     seen: copied({ blocked: { reason: "Forbidden", message: "cannot list secrets" } }),
+    said: { Ready: "False Forbidden: cannot list secrets", PullSecretsReady: "False Forbidden: cannot list secrets" },
+  },
+  {
+    name: "no right to look through all copies",
+    seen: copied({ uninspected: { reason: "Forbidden", message: "cannot list secrets" } }),
     said: { Ready: "False Forbidden: cannot list secrets", PullSecretsReady: "False Forbidden: cannot list secrets" },
   },
   {

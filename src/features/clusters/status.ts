@@ -7,7 +7,7 @@ import { describeAccounts } from "./injection/accounts.ts";
 import type { InjectionState, Way } from "./injection/mode.ts";
 import type { LinkState } from "./link.ts";
 import type { ClusterRecord } from "./record.ts";
-import { gravestOf, type PlaceTrouble, type Standing } from "./standing.ts";
+import { gravestOf, type PlaceTrouble, type Standing, type Trouble } from "./standing.ts";
 import { counted } from "./words.ts";
 
 /** How a cluster stands that is served. */
@@ -22,6 +22,8 @@ export interface Serving {
   readonly injection: InjectionState;
   /** Why its Secrets or namespaces cannot even be looked at. */
   readonly blocked: { readonly reason: string; readonly message: string } | undefined;
+  /** Why edits that nobody has watched are not found. */
+  readonly uninspected: Trouble | undefined;
 }
 
 /** What a pass found out about a cluster. */
@@ -123,15 +125,15 @@ function pullSecretsOf({ link, credentials, serving }: View, blocker: Said | und
   if (!serving) return unknown("Progressing", "not looked at yet");
   if (serving.blocked) return no(serving.blocked.reason, serving.blocked.message);
 
-  const { standings } = serving;
+  const { standings, uninspected } = serving;
   const places = troublesIn(serving);
-  const sources = standings.flatMap(({ trouble }) => trouble ?? []);
-  const gravest = gravestOf([...sources, ...places]);
+  const troubles = [...standings.map(({ trouble }) => trouble), uninspected].filter((each) => each !== undefined);
+  const gravest = gravestOf([...troubles, ...places]);
   if (!gravest) {
     if (standings.length === 0) return yes("NothingToCopy", "no pull secrets are named");
     return yes("AllCopied", `${counted(standings.length, "pull secret")} in ${summaryOf(serving)} namespaces`);
   }
-  return no(gravest.reason, [...sources.map(({ message }) => message), ...describePlaces(places, serving)].join("; "));
+  return no(gravest.reason, [...troubles.map(({ message }) => message), ...describePlaces(places, serving)].join("; "));
 }
 
 /** Those that are only under way are counted, the others named. */

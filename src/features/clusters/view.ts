@@ -3,8 +3,9 @@ import type { Fleet } from "./fleet.ts";
 import { failureOf } from "./injection/injector.ts";
 import type { Link } from "./link.ts";
 import type { Session } from "./session.ts";
-import { leftoverTroubles, standingOf } from "./standing.ts";
+import { leftoverTroubles, standingOf, type Trouble } from "./standing.ts";
 import type { Serving, View } from "./status.ts";
+import { describeMissingVerb } from "./words.ts";
 
 /** What is to be told about a cluster now; undefined while that is not known yet. */
 export function viewOf(link: Link, fleet: Fleet): View | undefined {
@@ -48,7 +49,13 @@ function servingOf(session: Session): Serving | undefined {
     served,
     injection: isLookedAt || blocked ? session.injection : { kind: "pending" },
     blocked,
+    uninspected: lackIn(session.inspectionError),
   };
+}
+
+function lackIn(error: unknown): Trouble | undefined {
+  const message = describeMissingVerb(error);
+  return message === undefined ? undefined : { reason: "Forbidden", message };
 }
 
 /** Copies that are simply on their way, or an injection that is being written. */

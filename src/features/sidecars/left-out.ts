@@ -1,9 +1,9 @@
 import { keyOf, type NamespacedRef, secrets } from "../../api/objects.ts";
+import { allOf } from "../../kube/all-of.ts";
 import type { Call, Kube } from "../../kube/client.ts";
 import { FairLimiter } from "../../kube/limiter.ts";
 import { candidatesOf } from "../../pullsecrets/names.ts";
 import type { PullSecrets } from "../../pullsecrets/pull-secrets.ts";
-import { allOf } from "../../replication/all-of.ts";
 import { Backoffs } from "../../runtime/backoffs.ts";
 import { placeOf } from "./pod-record.ts";
 import type { Tally } from "./tally.ts";

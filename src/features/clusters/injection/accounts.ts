@@ -1,11 +1,11 @@
 import { addedPullSecretsAnnotation } from "../../../api/marks.ts";
 import { type KubeObject, keyOf, type Metadata, namespaceOf } from "../../../api/objects.ts";
 import { enforceAnnotation, isEnforcing, type ServiceAccount, serviceAccounts } from "../../../api/pods.ts";
+import { forAll } from "../../../kube/all-of.ts";
 import { WatchCache } from "../../../kube/cache.ts";
 import type { Call, Kube } from "../../../kube/client.ts";
 import { isReason } from "../../../kube/errors.ts";
 import type { Log } from "../../../kube/log.ts";
-import { forAll } from "../../../replication/all-of.ts";
 import { identityOf } from "../../../replication/copy.ts";
 import { type AccountRecord, accountOperations, planAccount } from "./account-plan.ts";
 import type { Naming } from "./record.ts";

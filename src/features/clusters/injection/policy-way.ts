@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type KubeObject, keyOf } from "../../../api/objects.ts";
 import { isEnforcing } from "../../../api/pods.ts";
+import { forAll } from "../../../kube/all-of.ts";
 import type { Change } from "../../../kube/cache.ts";
-import { forAll } from "../../../replication/all-of.ts";
 import { Gaps } from "../../../runtime/gaps.ts";
 import type { KeyedPass } from "../../../runtime/run-keyed.ts";
 import { suffixedIn } from "../naming.ts";
