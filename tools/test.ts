@@ -59,6 +59,8 @@ function testEnv(
   return {
     ...process.env,
     KUBECONFIG: undefined,
+    // Every file is a process of its own, and many start operators: each would compile the same sources again.
+    NODE_COMPILE_CACHE: join(plane.dir, "compile-cache"),
     KUBEBUILDER_ASSETS: linkBinaries(binaries, join(plane.dir, "bin")),
     LATCHKEY_TEST_KUBECONFIG: plane.kubeconfig,
     LATCHKEY_TEST_KUBECTL: plane.kubectl,
@@ -80,7 +82,7 @@ async function runTests(
   env: Record<string, string | undefined>,
   signal: AbortSignal,
 ): Promise<number> {
-  const options = ["--test", "--test-reporter=spec", "--test-concurrency=6", "--test-timeout=600000", ...flags];
+  const options = ["--test", "--test-reporter=spec", "--test-concurrency=7", "--test-timeout=600000", ...flags];
   await using tests = await startChild({
     command: process.execPath,
     args: [...options, ...files.map((file) => relative(root, resolve(file)))],

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { secrets } from "../api/objects.ts";
 import type { Kube } from "../kube/client.ts";
@@ -45,32 +45,45 @@ interface Log {
 export async function operatorWrites(
   kube: Kube,
   namespace: string,
-  { from = 0, log }: Log & { readonly from?: number } = {},
+  { from = 0, log = sharedLog() }: Log & { readonly from?: number } = {},
 ): Promise<readonly Write[]> {
-  const lines = await auditLines(kube, namespace, log);
-  return lines.slice(from).flatMap((line) => {
+  const text = await readUntilNow(kube, namespace, { from, log });
+  return text.split("\n").flatMap((line) => {
     const write = writeOf(line);
     return write && isOperators(write) ? [write] : [];
   });
 }
 
 /** Where the log ends now, for `from`. */
-export async function auditPosition(kube: Kube, namespace: string, { log }: Log = {}): Promise<number> {
-  return (await auditLines(kube, namespace, log)).length;
+export async function auditPosition(kube: Kube, namespace: string, { log = sharedLog() }: Log = {}): Promise<number> {
+  const { size: from } = await stat(log);
+  return from + Buffer.byteLength(await readUntilNow(kube, namespace, { from, log }));
 }
 
-async function auditLines(
+const sharedLog = (): string => testEnvironment("LATCHKEY_TEST_AUDIT_LOG");
+
+/** The log from this byte on; it grows to many megabytes, so what was read is not read again. */
+async function readUntilNow(
   kube: Kube,
   namespace: string,
-  log = testEnvironment("LATCHKEY_TEST_AUDIT_LOG"),
-): Promise<string[]> {
+  { from, log }: { readonly from: number; readonly log: string },
+): Promise<string> {
   const marker = uniqueName("marker");
   await kube.create(secrets, { metadata: { namespace, name: marker } });
   await kube.delete(secrets, { namespace, name: marker });
+  const lastLine = new RegExp(`^.*"verb":"delete".*${marker}.*\n`, "m");
+  await using file = await open(log);
+  let read = Buffer.alloc(0);
   for (const deadline = performance.now() + 60_000; ; await sleep(50)) {
-    const lines = (await readFile(log, "utf8")).split("\n");
-    const end = lines.findLastIndex((line) => line.includes(marker) && line.includes('"verb":"delete"'));
-    if (end >= 0) return lines.slice(0, end + 1);
+    const { size } = await file.stat();
+    const { buffer, bytesRead } = await file.read({
+      buffer: Buffer.alloc(size - from - read.length),
+      position: from + read.length,
+    });
+    read = Buffer.concat([read, buffer.subarray(0, bytesRead)]);
+    const text = read.toString();
+    const end = lastLine.exec(text);
+    if (end) return text.slice(0, end.index + end[0].length);
     if (performance.now() > deadline) throw new Error("the audit log does not show a write made a minute ago");
   }
 }

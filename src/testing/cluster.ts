@@ -50,7 +50,7 @@ export type Names<N extends number, T extends readonly string[] = []> = T["lengt
   ? T
   : Names<N, [...T, string]>;
 
-/** Fresh namespaces, deleted after the test; nobody waits for the end of that. */
+/** Fresh namespaces, cleared after the test. */
 export async function testNamespaces<const N extends number>(
   t: TestContext,
   count: N,
@@ -63,9 +63,26 @@ export async function testNamespaces<const N extends number>(
 
 export async function createNamespace(t: TestContext, name: string): Promise<Namespace> {
   const kube = await adminKube();
-  t.after(() => removeQuietly(() => kube.delete(namespaceResource, { name })));
+  t.after(() => removeQuietly(() => clearNamespace(kube, name)));
   return kube.create<Namespace>(namespaceResource, { metadata: { name } });
 }
+
+/**
+ * One without Pods stays, empty: for a namespace that goes the API server is asked after every kind there is, which
+ * took a sixth of the time of all tests. Nobody waits for the end of one that goes.
+ */
+async function clearNamespace(kube: Kube, name: string): Promise<void> {
+  const contents = `/api/v1/namespaces/${name}`;
+  const { items } = (await kube.request("GET", `${contents}/pods?limit=1`)) as { readonly items: readonly unknown[] };
+  const isCleared = items.length === 0 && (await isDone(kube.request("DELETE", `${contents}/secrets`)));
+  if (!isCleared) await kube.delete(namespaceResource, { name });
+}
+
+const isDone = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
 
 /** Cleaning up must not fail a test that passed: what is gone or going already is no failure. */
 export async function removeQuietly(remove: () => Promise<unknown>): Promise<void> {
