@@ -40,8 +40,26 @@ export async function mayDo(kube: Kube, user: User, attributes: AccessAttributes
     storesNothing: true,
     signal: call.signal,
   });
+  return statusOf(review);
+}
+
+function statusOf(review: unknown): Access {
   const status = isRecord(review) && isRecord(review.status) ? review.status : {};
   return { allowed: status.allowed === true && status.denied !== true, reason: stringOf(status.reason) };
+}
+
+/** The same about whoever asks. */
+export async function mayWe(kube: Kube, attributes: AccessAttributes, call: Call = {}): Promise<boolean> {
+  const review = await kube.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes: attributes },
+    },
+    storesNothing: true,
+    signal: call.signal,
+  });
+  return statusOf(review).allowed;
 }
 
 /** Those of the rights that the user lacks, in the order given. */

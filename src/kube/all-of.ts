@@ -1,3 +1,5 @@
+import { isRefusal } from "./errors.ts";
+
 /** Like `Promise.all`, but a failure waits for the others: nothing goes on writing after the pass has ended. */
 export async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(work);
@@ -5,6 +7,22 @@ export async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
     if (result.status === "rejected") throw result.reason;
     return result.value;
   });
+}
+
+/** One after the other. What somebody refuses keeps none of the others from being done: it is thrown at the end. */
+export async function throughRefusals<T>(steps: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const results: T[] = [];
+  let refusal: Error | undefined;
+  for (const step of steps) {
+    try {
+      results.push(await step());
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      refusal ??= error;
+    }
+  }
+  if (refusal) throw refusal;
+  return results;
 }
 
 /** More than are ever sent at once, so that there is always one waiting to be sent. */

@@ -44,12 +44,14 @@ const justNowMs = 15_000;
 
 /** What a client and its fenced views have in common. */
 class Line {
+  readonly connection: Connection;
   readonly transport: Transport;
   readonly limiter: FairLimiter;
   readonly turns = new Turns();
   readonly patience = new Patience();
 
   constructor(connection: Connection, options: KubeOptions) {
+    this.connection = connection;
     this.limiter = new FairLimiter({ limit: options.maxFanOut ?? maxFanOutWrites });
     this.transport = new Transport(connection, options);
   }
@@ -71,6 +73,13 @@ export class Kube implements AsyncDisposable {
     this.#line = to instanceof Line ? to : new Line(to, options);
     this.#mayWrite = options.mayWrite;
     this.server = this.#line.transport.host;
+  }
+
+  /** The same server, as whoever that connection is for; wherever it leads, nothing is sent there. */
+  as(other: Connection, options: KubeOptions = {}): Kube {
+    const { server, tls, proxyUrl } = this.#line.connection;
+    const { ca, serverName, insecure } = tls;
+    return new Kube({ ...other, server, proxyUrl, tls: { ...other.tls, ca, serverName, insecure } }, options);
   }
 
   get<T extends KubeObject>(resource: Resource, ref: Ref, options: GetOptions = {}): Promise<T | undefined> {

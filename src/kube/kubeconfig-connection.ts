@@ -37,8 +37,13 @@ export async function connectionOf(
   const cluster = entryOf(file.clusters, "cluster", clusterName);
   const userName = stringOf(context.user) ?? "";
   const user = userName ? entryOf(file.users, "user", userName) : {};
-  refuseUntrusted(`cluster ${clusterName}`, cluster, trust);
-  refuseUntrusted(`user ${userName}`, user, trust);
+  for (const [where, fields] of [
+    [`cluster ${clusterName}`, cluster],
+    [`user ${userName}`, user],
+  ] as const) {
+    refuseUntrusted(where, fields, trust);
+    refuseOtherThanText(where, fields);
+  }
 
   const ca = await pemOf(cluster, "certificate-authority", `cluster ${clusterName}`);
   const cert = await pemOf(user, "client-certificate", `user ${userName}`);
@@ -81,6 +86,19 @@ function refuseUntrusted(where: string, fields: Fields, { allowFiles, allowExec,
   if (found) throw new KubeconfigError(`${where}: ${found} is refused`);
 }
 
+const texts = [
+  ...["server", "tls-server-name", "proxy-url", "token", "tokenFile", "username", "password", "as", "as-uid"],
+  ...["certificate-authority", "client-certificate", "client-key"].flatMap((name) => [name, `${name}-data`]),
+];
+
+/** A password of digits without quotes is a number to YAML: left out, we would come as somebody else. */
+function refuseOtherThanText(where: string, fields: Fields): void {
+  const odd = texts.find((field) => fields[field] !== undefined && fields[field] !== null && !isText(fields[field]));
+  if (odd) throw new KubeconfigError(`${where}: ${odd} is not a text`);
+}
+
+const isText = (value: unknown): boolean => typeof value === "string";
+
 function serverOf(cluster: Fields, name: string): string {
   const server = stringOf(cluster.server) ?? "";
   if (!URL.canParse(server) || !/^https?:/i.test(server)) {
@@ -95,7 +113,20 @@ function proxyOf(cluster: Fields, name: string): string | undefined {
   if (!URL.canParse(proxy) || !proxyProtocols.includes(new URL(proxy).protocol)) {
     throw new KubeconfigError(`cluster ${name}: proxy-url must be an http, https or socks5 URL`);
   }
+  const { username, password } = new URL(proxy);
+  if (![username, password].every(isDecodable)) {
+    throw new KubeconfigError(`cluster ${name}: proxy-url has a % that stands for nothing in its user or password`);
+  }
   return proxy;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Inline data comes before a file. */

@@ -21,7 +21,8 @@ const pathFields = ["certificate-authority", "client-certificate", "client-key",
 
 /** `dir` is what relative paths in the text are relative to. */
 export function parseKubeconfig(text: string, { dir }: { readonly dir: string }): KubeconfigFile {
-  const document = parseDocument(text, { prettyErrors: false });
+  // Its warnings quote the text, on stderr.
+  const document = parseDocument(text, { prettyErrors: false, logLevel: "error" });
   const [problem] = document.errors;
   if (problem) throw new KubeconfigError(`the kubeconfig is not valid YAML (${problem.code})`);
   const content = contentOf(document);

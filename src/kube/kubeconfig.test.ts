@@ -101,8 +101,25 @@ const broken = [
     text: kubeconfig({ cluster: { "proxy-url": "ftp://hunter2" } }),
     says: /proxy-url/,
   },
+  {
+    name: "proxy whose password cannot be decoded",
+    text: kubeconfig({ cluster: { "proxy-url": "http://joe:hunter2%s@localhost:1" } }),
+    says: /proxy-url has a %/,
+  },
+  { name: "token that is a number", text: kubeconfig({ user: { token: 123456 } }), says: /a: token is not a text$/ },
+  {
+    name: "password that is a number",
+    text: kubeconfig({ user: { username: "joe", password: 123456 } }),
+    says: /a: password is not a text$/,
+  },
   { name: "token over two lines", text: kubeconfig({ user: { token: "hunter2\nx" } }), says: /token has characters/ },
 ];
+test("what the YAML library has to warn of is kept to itself: it would quote the text", async (t) => {
+  const warn = t.mock.method(process, "emitWarning", () => {});
+  await assert.rejects(connectionOfKubeconfig("users: [{ name: a, user: { token: {{hunter2}} } }]", distrust));
+  assert.equal(warn.mock.callCount(), 0);
+});
+
 for (const { name, text, says } of broken) {
   test(`a broken kubeconfig is named and not quoted: ${name}`, async () => {
     await assert.rejects(connectionOfKubeconfig(text, distrust), (error: Error) => {

@@ -51,7 +51,7 @@ async function actOn(at: SourcePass): Promise<Ending> {
   if (isNews || isRevoked) at.askers.tell(at.key);
   if (!at.home) await followSource(found, at);
   const isUnfinished = results.some(({ kind }) => kind === "unfinished");
-  return { recheckAfterMs, retry: found.isFailure || isUnfinished || hasComeMeanwhile(places, at) };
+  return { recheckAfterMs, retry: found.isFailure || isUnfinished || hasComeMeanwhile(places, results, at) };
 }
 
 /** The first failures to read a source are only tried again; one that goes on is told of. */
@@ -93,8 +93,13 @@ async function dealWith(found: Found, at: SourcePass): Promise<Done> {
 }
 
 /** A namespace that comes wakes those who are known to wait for it, and this pass was not until now. */
-const hasComeMeanwhile = (places: Report["places"], at: SourcePass): boolean =>
-  places.entries().some(([namespace, { kind }]) => kind === "pending" && isReady(namespace, at));
+function hasComeMeanwhile(places: Report["places"], results: readonly CopyResult[], at: SourcePass): boolean {
+  const isGoing = ({ kind }: CopyResult) => kind === "namespace-terminating";
+  const going = new Set(results.filter(isGoing).map(({ target }) => target.namespace));
+  return places
+    .entries()
+    .some(([namespace, { kind }]) => kind === "pending" && !going.has(namespace) && isReady(namespace, at));
+}
 
 /** What was refused long ago may be gone meanwhile, or wanted again. */
 function leftoversOf(places: Report["places"], { source, key, troubles, ...at }: SourcePass): Partial<Report> {

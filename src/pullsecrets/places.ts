@@ -58,7 +58,9 @@ export function placeOf(source: NamespacedRef, result: CopyResult | undefined): 
     return { kind: "refused", name: target.name, message, ...(missing && { missing }) };
   }
   // That somebody was quicker is settled by the next try and not worth telling.
-  if (result.kind === "unfinished" && result.isFailure) return { kind: "pending", message: result.message };
+  if (result.kind === "unfinished" && result.isFailure) {
+    return { kind: "pending", message: result.message, ...(result.isLasting && { isLasting: true }) };
+  }
   return { kind: "pending" };
 }
 

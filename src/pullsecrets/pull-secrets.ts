@@ -61,6 +61,11 @@ export class PullSecrets implements AsyncDisposable {
     this.#term?.wake(source);
   }
 
+  /** Everything that is wanted, and everything that is there. */
+  wakeAll(): void {
+    for (const source of this.#term?.sources() ?? []) this.wake(source);
+  }
+
   /** Somebody needs the copy that is there. */
   noteWanted(source: string, namespace: string): void {
     this.#term?.noteWanted(source, namespace);

@@ -1,6 +1,6 @@
 import { type KubeObject, keyOf, namespaceOf } from "../api/objects.ts";
 import { forAll } from "../kube/all-of.ts";
-import { ApiError, isTransient, missingVerbOf } from "../kube/errors.ts";
+import { ApiError, isDenied, isTransient, missingVerbOf } from "../kube/errors.ts";
 import type { CopyRecord } from "../replication/copy.ts";
 import { releaseCopy } from "../replication/release.ts";
 import { isReady } from "./ground.ts";
@@ -27,7 +27,7 @@ export async function removeCopy(copy: CopyRecord, at: SourcePass, mayGo = async
     if (await mayGo()) await releaseCopy(copy, installation, { ...copying, isOurs });
     troubles.clear(key, namespace);
   } catch (error) {
-    if (!(error instanceof ApiError) || isTransient(error)) throw error;
+    if (!(error instanceof ApiError) || (isTransient(error) && !isDenied(error))) throw error;
     const isNew = !troubles.get(key, namespace);
     if (isNew) log.warn("a copy could not be deleted", { source: key, copy: keyOf(copy.metadata), error });
     const missing = missingVerbOf(error);

@@ -23,8 +23,11 @@ export type Place =
       readonly message: string;
       readonly missing?: MissingVerb;
     }
-  /** Not there yet: the namespace is going, or it is tried again soon; in the words of the server if it failed. */
-  | { readonly kind: "pending"; readonly message?: string };
+  /**
+   * Not there yet: the namespace is going, or it is tried again soon; in the words of the server if it failed, which
+   * may last until somebody cares for it.
+   */
+  | { readonly kind: "pending"; readonly message?: string; readonly isLasting?: boolean };
 
 /** What the last pass over a source found. */
 export interface Report {

@@ -75,7 +75,8 @@ function noteAttempts(attempts: readonly Attempt[], { key, troubles, log }: Sour
   for (const namespace of new Set(attempts.map((attempt) => attempt.namespace))) {
     const trouble = troubled.get(namespace);
     if (!trouble) {
-      troubles.clear(key, namespace);
+      // That a second copy there is not let go is another matter.
+      if (troubles.get(key, namespace)?.verb !== "delete") troubles.clear(key, namespace);
       continue;
     }
     const reason = trouble.place.kind;

@@ -31,8 +31,13 @@ export class Term {
     this.#ground = ground;
     this.#follows = new Follows(ground.replication.names);
     const { reports } = this.memory;
+    // Others follow nothing by name: they hear of it here, be it news for us or not.
+    const onFollowed = (source: string) => {
+      ground.askers.tell(source);
+      wake(source);
+    };
     const onContent = (source: string) => this.#propagation.begin(source);
-    this.#stops = [this.#follows.onChange(wake), subscribeWakes({ ...ground, reports, onContent, wake })];
+    this.#stops = [this.#follows.onChange(onFollowed), subscribeWakes({ ...ground, reports, onContent, wake })];
   }
 
   /** Where there may be something to do when a term begins. */

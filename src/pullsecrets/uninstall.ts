@@ -19,7 +19,8 @@ export async function uninstallPullSecrets(
   installation: Owner,
   options: UninstallOptions,
 ): Promise<readonly string[]> {
-  return [...(await unlabelSources(kube, options)), ...(await releaseSharedCopies(kube, installation, options))];
+  const released = { ...options, feature: "pull-secrets" };
+  return [...(await unlabelSources(kube, options)), ...(await releaseSharedCopies(kube, installation, released))];
 }
 
 async function unlabelSources(kube: Kube, { signal }: Call): Promise<readonly string[]> {
@@ -38,10 +39,10 @@ async function unlabelSources(kube: Kube, { signal }: Call): Promise<readonly st
 export async function releaseSharedCopies(
   kube: Kube,
   installation: Owner,
-  { copies, signal }: UninstallOptions,
+  { copies, feature, signal }: UninstallOptions & { readonly feature: string },
 ): Promise<readonly string[]> {
   if (copies === "keep") return [];
-  const writer = new CopyWriter({ kube, copies: noCache, feature: "pull-secrets", asker: installation.uid, signal });
+  const writer = new CopyWriter({ kube, copies: noCache, feature, asker: installation.uid, signal });
   const occasion = copies === "delete" ? "owner-leaves" : "owner-orphans";
   const isOurs = (copy: Parameters<typeof sourceOf>[0]) => sourceOf(copy, installation) !== undefined;
   const count = await releaseAll(installation, occasion, { kube, writer, isOurs, signal });

@@ -26,8 +26,16 @@ export type CopyResult = { readonly target: NamespacedRef } & (
   | { readonly kind: "refused"; readonly message: string; readonly missing?: MissingVerb }
   /** What is there is going away: the place is free soon. */
   | { readonly kind: "leaving" }
-  /** Worth another try soon. A failure is the server's; otherwise somebody else was quicker. */
-  | { readonly kind: "unfinished"; readonly message: string; readonly isFailure?: boolean }
+  /**
+   * Worth another try soon. A failure is the server's; otherwise somebody else was quicker. One that lasts needs
+   * somebody's care, such as a webhook that does not answer.
+   */
+  | {
+      readonly kind: "unfinished";
+      readonly message: string;
+      readonly isFailure?: boolean;
+      readonly isLasting?: boolean;
+    }
 );
 
 export type Result = CopyResult extends infer R ? (R extends CopyResult ? Omit<R, "target"> : never) : never;
@@ -142,7 +150,8 @@ export function resultOf(error: unknown): Result {
   if (!(error instanceof ApiError) && !(error instanceof Error && isTransient(error))) throw error;
   const { message } = error;
   if (isRefusal(error)) return refusalOf(error);
-  return { kind: "unfinished", message, isFailure: !isReason(error, "Conflict") };
+  const isFailure = !isReason(error, "Conflict");
+  return { kind: "unfinished", message, isFailure, isLasting: isFailure && !isTransient(error) };
 }
 
 function refusalOf(error: ApiError): Result {

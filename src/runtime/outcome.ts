@@ -16,7 +16,7 @@ export interface Outcome {
   readonly status?: object | undefined;
   /** Run again this long after the end of the pass, unless something wakes the object before. */
   readonly recheckAfterMs?: number | undefined;
-  /** Run again with growing back-off; wins over `recheckAfterMs`. */
+  /** Run again with growing back-off; whichever comes first of this and `recheckAfterMs`. */
   readonly retry?: boolean | undefined;
   readonly events?: readonly Announcement[] | undefined;
 }

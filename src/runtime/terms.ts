@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { span } from "../kube/trace.ts";
+import { detached, span } from "../kube/trace.ts";
 import type { Watched } from "./controller.ts";
 import type { Leadership } from "./lease.ts";
 import { passes, passSeconds, showQueue } from "./metrics.ts";
@@ -111,19 +111,18 @@ export class Terms<T> {
   async #pass(key: string, found: T, signal: AbortSignal): Promise<Ending> {
     const { name } = this.#job;
     const stopTimer = passSeconds.startTimer({ controller: name });
-    const ending = await span("pass", { controller: name, object: key }, () => this.#job.pass(found, signal));
+    const ending = await detached(() =>
+      span("pass", { controller: name, object: key }, () => this.#job.pass(found, signal)),
+    );
     stopTimer();
     passes.inc({ controller: name, result: ending.kind });
     return ending;
   }
 
   #schedule(key: string, ending: Ending): void {
-    if (ending.kind !== "done") {
-      this.#queue.retry(key);
-      return;
-    }
-    this.#queue.forget(key);
-    const { recheckAfterMs } = ending;
+    if (ending.kind === "done") this.#queue.forget(key);
+    else this.#queue.retry(key);
+    const recheckAfterMs = "recheckAfterMs" in ending ? ending.recheckAfterMs : undefined;
     if (recheckAfterMs !== undefined) this.#queue.add(key, { priority: "recheck", afterMs: recheckAfterMs });
   }
 

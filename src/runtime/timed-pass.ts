@@ -7,7 +7,7 @@ import type { Outcome } from "./outcome.ts";
 export type Ending =
   | { readonly kind: "done"; readonly recheckAfterMs?: number | undefined }
   /** The controller wants another try. */
-  | { readonly kind: "retry" }
+  | { readonly kind: "retry"; readonly recheckAfterMs?: number | undefined }
   /** The object in the cache was behind the one in the cluster. */
   | { readonly kind: "conflict" }
   | { readonly kind: "failed" }
@@ -15,7 +15,7 @@ export type Ending =
   | { readonly kind: "stopped" };
 
 export function endingOf({ retry, recheckAfterMs }: Pick<Outcome, "retry" | "recheckAfterMs">): Ending {
-  return retry ? { kind: "retry" } : { kind: "done", recheckAfterMs };
+  return { kind: retry ? "retry" : "done", recheckAfterMs };
 }
 
 interface PassLimits {

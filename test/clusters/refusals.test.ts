@@ -115,6 +115,29 @@ test("a refusal is tried again ever more rarely, and heals by itself", async (t)
   await untilCluster(kube, name, "Ready", { status: "True" });
 });
 
+test("a webhook that does not answer is named, for a copy that is to be made and for one that is to be changed", async (t) => {
+  const [app, other] = [await createUserNamespace(t, user), await createUserNamespace(t, user)];
+  const silent = await refuseSecrets(t, user.kube, [app], () => undefined);
+  const { kube, name, sources } = await beginServing(t, user);
+  const [source = ""] = sources;
+  await untilCluster(kube, name, "Ready", { status: "True" });
+  await silent.die();
+  await setValues(kube, source, dockerConfig("robot", "two"));
+  await untilPullSecret(user.kube, copyAt(other, source), "two");
+  const message = new RegExp(`^${app}: .*failed calling webhook "refusals.example.com"`);
+  const told = await untilCluster(kube, name, "PullSecretsReady", { ...refused, message });
+  assert.deepEqual(
+    told.status?.failures?.map(({ message: _, ...rest }) => rest),
+    [{ namespace: app, source, reason: "TargetRefused" }],
+  );
+  await deleteSecret(user.kube, copyAt(other, source));
+  await untilPullSecret(user.kube, copyAt(other, source), "two");
+
+  await silent.stop();
+  await untilPullSecret(user.kube, copyAt(app, source), "two");
+  await untilCluster(kube, name, "Ready", { status: "True" });
+});
+
 test("of many refusals ten are named, and all are counted", async (t) => {
   const names = await Promise.all(Array.from({ length: 12 }, () => createUserNamespace(t, user)));
   const other = await createUserNamespace(t, user);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { secrets } from "../../src/api/objects.ts";
 import { at } from "../../src/testing/objects.ts";
 import { deleteSecret, getSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
-import { copyAt, refer, served, untilStatus } from "../../src/testing/served-clusters.ts";
+import { copyAt, refer, served, untilEvent, untilStatus } from "../../src/testing/served-clusters.ts";
 import { dockerConfig, untilPullSecret } from "../../src/testing/sidecars.ts";
 import { untilCluster, userCluster } from "../../src/testing/user-clusters.ts";
 import { untilGone, untilMetadata } from "../../src/testing/wait.ts";
@@ -44,7 +44,7 @@ test("a deleted source is revoked where that is wanted, and stays where it is no
     await untilCluster(kube, name, "PullSecretsReady", { status: "False", reason: "SourceMissing" });
   }
   assert.deepEqual(await theSecret(other.kube, copyAt("default", source)), kept);
-  assert.ok(first.events.inShort.includes("Warning SourceDeleted"));
+  await untilEvent(first.events, "Warning SourceDeleted");
   assert.ok(!second.events.inShort.includes("Warning SourceDeleted"));
 });
 

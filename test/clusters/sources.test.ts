@@ -4,6 +4,7 @@ import { namespaces as namespaceKind, type Secret, secrets } from "../../src/api
 import { kubectl, testNamespaces } from "../../src/testing/cluster.ts";
 import { untilGiven, untilRecord } from "../../src/testing/injection.ts";
 import { at, base64 } from "../../src/testing/objects.ts";
+import { refuseSecrets } from "../../src/testing/refusals.ts";
 import { createSecret, deleteSecret, getSecret, patchSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
 import {
   beginServing,
@@ -131,6 +132,19 @@ test("a source is labelled for as long as somebody references it, and nobody els
   }
   assert.equal((await theSecret(kube, quay)).metadata.labels, undefined);
   assert.deepEqual((await theSecret(kube, hub)).metadata.labels, labels);
+});
+
+test("a source that may not be labelled is followed all the same", async (t) => {
+  const { kube, namespaces } = await testNamespaces(t, 1);
+  const source = `${namespaces[0]}/quay`;
+  await createPullSecret(kube, source);
+  await refuseSecrets(t, kube, [namespaces[0]], ({ username, object }) =>
+    username.includes("latchkey") && object.metadata.name === "quay" ? "leave it alone" : undefined,
+  );
+  await served(t, user, { sources: [], references: [source] });
+  await untilPullSecret(user.kube, copyAt("default", source));
+  await setValues(kube, source, dockerConfig("robot", "two"));
+  await untilPullSecret(user.kube, copyAt("default", source), "two");
 });
 
 test("a source that is missing at first is given to Pods by its name, and copied once it is there", async (t) => {

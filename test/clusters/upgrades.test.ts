@@ -23,7 +23,7 @@ import {
 } from "../../src/testing/injection.ts";
 import { patchSecret } from "../../src/testing/secrets.ts";
 import { literalName } from "../../src/testing/sidecars.ts";
-import { serveCluster, untilCluster } from "../../src/testing/user-clusters.ts";
+import { type Cluster, clusters, serveCluster, untilCluster } from "../../src/testing/user-clusters.ts";
 import { until } from "../../src/testing/wait.ts";
 import { ensureBinaries, linkBinaries } from "../../tools/local/binaries.ts";
 import { startControlPlane } from "../../tools/local/control-plane.ts";
@@ -74,6 +74,13 @@ async function changingCluster(first: Version) {
   };
 }
 
+/** What it calls itself now is what the Cluster tells. */
+async function untilVersion(user: { readonly kube: Kube }, kube: Kube, name: string): Promise<void> {
+  const { gitVersion } = (await user.kube.request("GET", "/version")) as { readonly gitVersion: string };
+  const isTold = (seen: Cluster | undefined) => seen?.status?.serverVersion === gitVersion;
+  await until<Cluster>(kube, clusters, { name }, `is of version ${gitVersion}`, isTold);
+}
+
 test("with an API server that comes to have policies, or has them no longer, the mode changes", async (t) => {
   const user = await changingCluster("older");
   const { kube, namespaces } = await testNamespaces(t, 1);
@@ -87,6 +94,7 @@ test("with an API server that comes to have policies, or has them no longer, the
     untilCluster(kube, name, "Ready", { status: "True", message: new RegExp(`mode ${mode}$`) });
 
   await untilMode("ServiceAccount");
+  await untilVersion(user, kube, name);
   await untilListed(user.kube, "default/default", given);
   await user.become("newer", { downMs: 12_000 });
   await untilMode("Policy");
@@ -95,6 +103,7 @@ test("with an API server that comes to have policies, or has them no longer, the
 
   await user.become("older");
   await untilMode("ServiceAccount");
+  await untilVersion(user, kube, name);
   await untilListed(user.kube, "default/default", given);
   await changeCluster(kube, cluster, references(...sources.toReversed()));
   await untilListed(user.kube, "default/default", given.toReversed());

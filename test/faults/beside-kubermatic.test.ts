@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { type KubeObject, namespaces as namespaceKind, secrets } from "../../src/api/objects.ts";
 import { auditPosition, operatorWrites } from "../../src/testing/audit.ts";
 import { kubectl, testNamespaces, uniqueName } from "../../src/testing/cluster.ts";
+import { untilInjectionIn } from "../../src/testing/cluster-scenes.ts";
 import { EventsOf } from "../../src/testing/events.ts";
 import { untilGiven } from "../../src/testing/injection.ts";
 import {
@@ -23,6 +24,7 @@ import { at } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { assertRefused } from "../../src/testing/refused.ts";
 import { deleteSecret, getSecret, theSecret } from "../../src/testing/secrets.ts";
+import { untilEvent } from "../../src/testing/served-clusters.ts";
 import { createPullSecret, literalName, untilPullSecret } from "../../src/testing/sidecars.ts";
 import { whenAdmissionListens } from "../../src/testing/syncs.ts";
 import { referencesAnnotation, statusAnnotation } from "../../src/testing/told.ts";
@@ -35,6 +37,7 @@ import {
 import { createUser } from "../../src/testing/users.ts";
 import { until, untilGone } from "../../src/testing/wait.ts";
 import type { Operator } from "../../tools/local/operator.ts";
+import { userClusterKubeconfig } from "../../tools/local/user-cluster.ts";
 
 let operator: Operator;
 const own = ownPlane(async (plane) => {
@@ -153,6 +156,63 @@ test("a Cluster that asks for nothing is left alone, before and after it asked f
   await untilGone(user.kube, policies, injection);
   const isSilent = (seen: KubermaticCluster | undefined) => !seen?.metadata.annotations?.[statusAnnotation];
   await until<KubermaticCluster>(kube, clusters, created.metadata, "says nothing any more", isSilent);
+});
+
+test("a Cluster whose annotations all go at once is left as well, ours among them", async (t) => {
+  const [one = ""] = await sources(t, "one");
+  const created = await createOriginal(t, {
+    kubeconfig: user.kubeconfig,
+    ...marks({ "image-pull-secrets": one }),
+  });
+  await untilTold(created, "Ready", served);
+  await untilPullSecret(user.kube, `default/${literalName(one)}`, "one");
+  await changeOriginal(created, { metadata: { annotations: null } });
+  await untilGone(user.kube, secrets, at(`default/${literalName(one)}`));
+  await untilInjectionIn(user.kube, []);
+  assert.equal((await theCluster(created)).metadata.annotations, undefined);
+});
+
+test("a Cluster that is left is left in the end, whatever fails on the way, and served again if it asks again", async (t) => {
+  const [one = ""] = await sources(t, "one");
+  const { plane } = user;
+  t.after(() => userClusterKubeconfig(plane));
+  const created = await createOriginal(t, {
+    kubeconfig: user.kubeconfig,
+    ...marks({ "image-pull-secrets": one }),
+  });
+  const leaveWithoutRight = async () => {
+    await untilTold(created, "Ready", served);
+    await userClusterKubeconfig(plane, { without: [{ verb: "delete", resource: "mutatingadmissionpolicies" }] });
+    await changeOriginal(created, { metadata: marks({ "image-pull-secrets": null }) });
+    await untilInjectionIn(user.kube, ["policy"]);
+  };
+  await leaveWithoutRight();
+  await userClusterKubeconfig(plane);
+  await changeOriginal(created, { metadata: marks({ "image-pull-secrets": one }) });
+  await untilPullSecret(user.kube, `default/${literalName(one)}`, "one");
+  await untilGiven(user.kube, "default", [literalName(one)]);
+
+  await leaveWithoutRight();
+  await userClusterKubeconfig(plane);
+  await untilInjectionIn(user.kube, []);
+  const isSilent = (seen: KubermaticCluster | undefined) => !seen?.metadata.annotations?.[statusAnnotation];
+  await until<KubermaticCluster>(await own.kube, clusters, created.metadata, "says nothing any more", isSilent);
+});
+
+test("a Cluster that Kubermatic was taking down already when an operator comes is cleaned up, too", async (t) => {
+  const kube = await own.kube;
+  const [one = ""] = await sources(t, "one");
+  const created = await createOriginal(t, {
+    kubeconfig: user.kubeconfig,
+    ...{ finalizers: ["kubermatic.k8c.io/cleanup"] },
+    ...marks({ "image-pull-secrets": one }),
+  });
+  await untilTold(created, "Ready", served);
+  await operator.stop();
+  await kube.delete(clusters, { name: created.metadata.name });
+  operator = await own.operator();
+  await untilGone(user.kube, secrets, at(`default/${literalName(one)}`));
+  await untilInjectionIn(user.kube, []);
 });
 
 test("the status is short and rarely written: once at once, and then every ten seconds at most", async (t) => {
@@ -300,8 +360,8 @@ test("a cluster that is only being created is unreachable quietly, and served on
   await untilTold(created, "Ready", served);
   await untilPullSecret(user.kube, `default/${literalName(one)}`, "one");
   await events.until(1);
+  await untilEvent(events, "Normal Served");
   assert.equal(events.inShort.includes("Warning Unreachable"), false);
-  assert.ok(events.inShort.includes("Normal Served"));
   await theSecret(kube, `${namespaceOfCluster(created.metadata.name)}/dockercfg`);
 });
 

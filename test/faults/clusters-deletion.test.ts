@@ -198,6 +198,20 @@ test("a right that is missing is named when the time is up, and the rest is remo
   assert.equal((await copiesOf(user.kube, scene.source)).size, 0);
 });
 
+test("a right that is missing for the injection does not keep the credentials there", async (t) => {
+  const scene = await served(t, user);
+  const resource = "mutatingadmissionpolicybindings";
+  await userClusterKubeconfig(user.plane, { without: [{ verb: "delete", resource }] });
+  await deleteCluster(scene);
+  await untilEvent(scene.told, "Warning CleanupIncomplete");
+  assert.match(scene.told.messages.at(-1) ?? "", new RegExp(`lacks the verb delete on ${resource}`));
+  assert.deepEqual(await injectionIn(user.kube), ["binding"]);
+  assert.equal((await copiesOf(user.kube, scene.source)).size, 0);
+  await userClusterKubeconfig(user.plane);
+  await deleteCluster(await served(t, user, { source: scene.source }));
+  assert.deepEqual(await injectionIn(user.kube), []);
+});
+
 test("a Cluster that was deleted long ago, while nobody was there, is cleaned up all the same", async (t) => {
   const scene = await served(t, user);
   const { kube, source, cluster } = scene;

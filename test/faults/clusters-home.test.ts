@@ -19,6 +19,7 @@ import { givenIn, untilGiven } from "../../src/testing/injection.ts";
 import { at } from "../../src/testing/objects.ts";
 import { ownPlane } from "../../src/testing/planes.ts";
 import { deleteSecret, getSecret, setValues, theSecret } from "../../src/testing/secrets.ts";
+import { untilEvent } from "../../src/testing/served-clusters.ts";
 import {
   createInjectedPod,
   createPod,
@@ -115,6 +116,42 @@ test("in the home a reference that is removed takes its copies along, though Pod
   await untilLabelled(kube, second, false);
   assert.equal((await copiesOf(kube, second)).size, 0);
   await untilPullSecret(kube, `${namespaces[0]}/${literalName(first)}`, "one");
+  await deleteCluster(kube, cluster);
+});
+
+test("in the home a reference that is removed while nobody serves takes its copies along afterwards", async (t) => {
+  const { kube } = await testNamespaces(t, 1);
+  const [first, second] = [await createSource(t, kube), await createSource(t, kube)];
+  const cluster = await serveHome(t, kube, [first, second]);
+  await changeCluster(kube, cluster, { pause: true });
+  await untilCluster(kube, cluster.metadata.name, "Paused", { status: "True" });
+  await changeCluster(kube, cluster, { imagePullSecrets: [at(first)] });
+  // Longer than a reference that is removed keeps its copies.
+  await sleep(4_000);
+  assert.ok((await copiesOf(kube, second)).size > 0);
+  await changeCluster(kube, cluster, { pause: false });
+  await untilGone(kube, secrets, at(`default/${literalName(second)}`));
+  await untilLabelled(kube, second, false);
+  await deleteCluster(kube, cluster);
+});
+
+test("a kubeconfig that leads to the home gives nobody more rights there than it has", async (t) => {
+  const { kube } = await testNamespaces(t, 1);
+  const source = await createSource(t, kube);
+  const weak = await userClusterKubeconfig(own.plane, { without: [{ verb: "create", resource: "secrets" }] });
+  const cluster = await createCluster(t, kube, {
+    references: [source],
+    kubeconfig: await createKubeconfig(kube, weak),
+  });
+  const { name } = cluster.metadata;
+  await untilCluster(kube, name, "Ready", {
+    ...{ status: "False", reason: "Forbidden" },
+    message: /^cannot create secrets: the kubeconfig's user lacks the verb create on secrets/,
+  });
+  assert.equal((await copiesOf(kube, source)).size, 0);
+  assert.deepEqual(await injectionIn(kube), []);
+  await userClusterKubeconfig(own.plane);
+  await untilCluster(kube, name, "Ready", { status: "True", reason: "Served" });
   await deleteCluster(kube, cluster);
 });
 
@@ -241,7 +278,7 @@ test("a home that is paused and deleted keeps what was made there, and the next 
   await untilCluster(kube, cluster.metadata.name, "Paused", { status: "True" });
   const before = await copiesOf(kube, source);
   await deleteCluster(kube, cluster);
-  while (!told.inShort.includes("Warning CleanupSkipped")) await told.until(told.inShort.length + 1);
+  await untilEvent(told, "Warning CleanupSkipped");
   const kubeconfig = await createKubeconfig(kube, user.kubeconfig);
   const remote = await createCluster(t, kube, { references: [marker], kubeconfig });
   await untilCluster(kube, remote.metadata.name, "Ready", { status: "True" });

@@ -24,7 +24,10 @@ export class BesidePasses {
   async tell(record: ClusterRecord, status: ClusterStatus, pass: Pass): Promise<Outcome> {
     const { uid, annotations = {}, creationTimestamp } = record.metadata;
     const text = encodeStatus(annotationOf(status));
-    if (text === annotations[statusAnnotation]) return {};
+    if (text === annotations[statusAnnotation]) {
+      this.#told.set(uid, status);
+      return {};
+    }
     const waitMs = await this.#writer.write(record, text, pass);
     if (waitMs > 0) return { recheckAfterMs: waitMs };
     const before = this.#told.get(uid) ?? record.status;
@@ -36,7 +39,8 @@ export class BesidePasses {
 
   /** There is nothing to tell any more. */
   async fallSilent(record: ClusterRecord, pass: Pass): Promise<Outcome> {
-    const waitMs = await this.#writer.write(record, undefined, pass);
+    const isTold = record.metadata.annotations?.[statusAnnotation] !== undefined;
+    const waitMs = isTold ? await this.#writer.write(record, undefined, pass) : 0;
     if (waitMs > 0) return { recheckAfterMs: waitMs };
     this.#told.delete(record.metadata.uid);
     return {};

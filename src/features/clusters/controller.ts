@@ -11,6 +11,7 @@ import { BesidePasses } from "./beside-pass.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Leaving } from "./leaving.ts";
+import type { Order } from "./link.ts";
 import { type ClusterRecord, type ClustersMode, clusterAnnotations, recordOf } from "./record.ts";
 import type { Roster } from "./roster.ts";
 import type { Session } from "./session.ts";
@@ -55,7 +56,11 @@ export function clusterController({
     concurrency,
     watches: [{ cache: { synced: (call) => defaults.synced(call), subscribe: () => () => {} }, wakes: () => [] }],
     wakers: [
-      (wake) => fleet.begin(wake),
+      (wake) => {
+        const end = fleet.begin(wake);
+        for (const record of objects.list()) leaveInTime(record);
+        return end;
+      },
       (wake) =>
         defaults.onChange(() => {
           for (const key of objects.keys()) wake(key);
@@ -66,10 +71,11 @@ export function clusterController({
       objects = cache;
       roster.attach(cache);
       cache.subscribe(({ key, after }) => {
-        if (!after?.metadata.deletionTimestamp) return;
-        if (mode === "beside") leaving.leaveInTime(after);
+        if (!after) return;
+        leaveInTime(after);
         // Others may keep it for long.
-        else if (!after.metadata.finalizers?.includes(clustersFinalizer)) fleet.release(key);
+        const isOurs = mode === "beside" || after.metadata.finalizers?.includes(clustersFinalizer);
+        if (after.metadata.deletionTimestamp && !isOurs) fleet.release(key);
       });
     },
 
@@ -86,16 +92,30 @@ export function clusterController({
     gone(key, record) {
       underWaySinceMs.delete(record.metadata.uid);
       beside.forget(record.metadata.uid);
-      if (mode === "beside") leaving.leaveInTime(record);
+      if (mode === "beside") leaving.leaveInTime(orderOf(record));
       else fleet.release(key);
+      leaving.forget(record.metadata.uid);
     },
   };
 
+  function orderOf(record: ClusterRecord): Order {
+    return { record, credentials: roster.credentialsOf(record) };
+  }
+
+  function leaveInTime(record: ClusterRecord): void {
+    if (mode === "beside" && record.metadata.deletionTimestamp) leaving.leaveInTime(orderOf(record));
+  }
+
   async function reconcile(record: ClusterRecord, pass: Pass): Promise<Outcome> {
-    const credentials = roster.credentialsOf(record);
+    const { credentials } = orderOf(record);
     if (mode === "beside") await withdrawFinalizer(record, pass);
     if (mode === "beside" && !isAsking(record, credentials)) return await leaveAlone(record, credentials, pass);
     const link = fleet.ensure({ record, credentials });
+    if (link?.isRetired) {
+      // It was being left, and asks again: from the beginning.
+      fleet.release(record.metadata.name);
+      return { recheckAfterMs: lookAgainMs };
+    }
     const view = link && viewOf(link, fleet);
     if (!view) return {};
     if (isUnderWay(view) && !hasLasted(record, link.session)) return { recheckAfterMs: lookAgainMs };
@@ -120,13 +140,11 @@ export function clusterController({
 
   /** Most of the original's Clusters want nothing of us. What was done for one that did goes, and then it is forgotten. */
   async function leaveAlone(record: ClusterRecord, credentials: Credentials, pass: Pass): Promise<Outcome> {
-    if (record.metadata.annotations?.[statusAnnotation] === undefined) {
-      fleet.release(record.metadata.name);
-      return {};
-    }
+    const { name, annotations = {} } = record.metadata;
+    if (annotations[statusAnnotation] === undefined && !fleet.get(name)) return {};
     const { isDone, recheckAfterMs } = await leaving.leaveUnasked({ record, credentials }, pass);
     if (!isDone) return { recheckAfterMs };
-    fleet.release(record.metadata.name);
+    fleet.release(name);
     return await beside.fallSilent(record, pass);
   }
 

@@ -3,7 +3,7 @@ import { keyOf, namespaces, secrets } from "../../api/objects.ts";
 import { NameWatches } from "../../kube/name-watches.ts";
 import { runController } from "../../runtime/run-controller.ts";
 import type { Deps, Feature, FeatureModule } from "../feature.ts";
-import { isInjecting } from "./clean-up.ts";
+import { stillInjected } from "./clean-up.ts";
 import { configurationController } from "./configuration-controller.ts";
 import { clusterController } from "./controller.ts";
 import { Defaults } from "./defaults.ts";
@@ -39,7 +39,7 @@ async function open(deps: Deps): Promise<Feature> {
   const asker = new HomeAsker({
     references: () => roster.references(),
     isHomeExpected: () => roster.hasHome(homeId),
-    isInjecting: (call) => isInjecting({ kube, installation, ...call }),
+    stillInjected: (call) => stillInjected({ kube, installation, ...call }),
     isKnown: (source) => pullSecrets.reportOf(source) !== undefined,
     ready: roster.synced(),
     onReport(source) {

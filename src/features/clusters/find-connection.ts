@@ -23,6 +23,8 @@ export interface NoConnection {
 interface Looked {
   /** By the Secrets that were looked at: the version that was there. */
   readonly versions: ReadonlyMap<string, string | undefined>;
+  /** Those that can change the answer. */
+  readonly decisive: readonly Place[];
   readonly result: { readonly kind: "found"; readonly connection: Connection } | NoConnection;
 }
 
@@ -41,9 +43,13 @@ export async function findConnection(
   const versions = new Map(places.map((place, at) => [keyOf(place), found[at]?.metadata.resourceVersion]));
   const there = found.flatMap((secret) => (secret ? [[keyOf(secret.metadata), secret] as const] : []));
   const hit = hitIn(search, new Map(there));
-  if (hit.kind === "found") return { versions, result: await connectionIn(hit.text, hit.place, allowInsecure) };
+  const at = hit.kind === "found" ? search.findIndex((group) => group.includes(hit.place)) : search.length;
+  const decisive = search.slice(0, at + 1).flat();
+  if (hit.kind === "found") {
+    return { versions, decisive, result: await connectionIn(hit.text, hit.place, allowInsecure) };
+  }
   const reason = hit.kind === "missing" ? "KubeconfigMissing" : "AmbiguousKubeconfig";
-  return { versions, result: { kind: "no-kubeconfig", reason, message: hit.message } };
+  return { versions, decisive, result: { kind: "no-kubeconfig", reason, message: hit.message } };
 }
 
 async function connectionIn(text: string, place: Place, allowInsecure: boolean): Promise<Looked["result"]> {

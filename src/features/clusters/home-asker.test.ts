@@ -32,9 +32,9 @@ function home({ isExpected = false, isInjecting = false, isKnown = true }: Facts
   const asker = new HomeAsker({
     references: () => [{ namespace: "vault", name: "elsewhere" }],
     isHomeExpected: () => isExpected,
-    async isInjecting() {
-      asked.push("isInjecting");
-      return isInjecting;
+    async stillInjected() {
+      asked.push("stillInjected");
+      return ({ namespace }) => isInjecting && namespace === copy.namespace;
     },
     isKnown: () => isKnown,
     ready: Promise.resolve(),
@@ -48,7 +48,8 @@ test("a home that nobody is to serve keeps nothing, unless its Pods are given na
   const { asker, asked } = home({ isInjecting: true });
   assert.equal(await asker.mayGo(copy, source, {}), false);
   assert.equal(await asker.mayGo(copy, source, {}), false);
-  assert.deepEqual(asked, ["isInjecting"], "asked once");
+  assert.equal(await asker.mayGo({ ...copy, namespace: "another" }, source, {}), true, "of no concern there");
+  assert.deepEqual(asked, ["stillInjected"], "asked once");
   asker.release([]);
   assert.equal(await asker.mayGo(copy, source, {}), true, "cleaned up");
 });
@@ -60,7 +61,7 @@ test("what is there is looked at anew after the home was served", async () => {
   assert.equal(await asker.mayGo(copy, source, {}), false, "by who serves it");
   leave();
   assert.equal(await asker.mayGo(copy, source, {}), true);
-  assert.deepEqual(asked, ["isInjecting", "isInjecting"]);
+  assert.deepEqual(asked, ["stillInjected", "stillInjected"]);
 });
 
 test("a home that is about to be served, or paused, is left as it is", async () => {

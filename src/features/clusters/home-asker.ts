@@ -9,8 +9,8 @@ interface HomeAskerOptions {
   references(): Iterable<Reference>;
   /** There is a Cluster that is the home and about to be served: what it has must not go. */
   isHomeExpected(): boolean;
-  /** Whether Pods at home are given names of copies now, by whatever is left of earlier times. */
-  isInjecting(call: Call): Promise<boolean>;
+  /** Which copies Pods at home are given the names of now, by whatever is left of earlier times. */
+  stillInjected(call: Call): Promise<(copy: NamespacedRef) => boolean>;
   /** Whether anything is known about a source. */
   isKnown(source: string): boolean;
   /** Resolves once the above can be told. */
@@ -29,8 +29,8 @@ export class HomeAsker implements Asker {
   /** Sources of which the home had copies made. */
   readonly #asked = new Set<string>();
   #demand: Asker | undefined;
-  /** The home was served once and not cleaned up: what is there stays. Undefined until somebody has looked. */
-  #isLeft: boolean | undefined;
+  /** The home was served once and not cleaned up: which copies stay. Undefined until somebody has looked. */
+  #isLeft: ((copy: NamespacedRef) => boolean) | undefined;
 
   constructor(options: HomeAskerOptions) {
     this.#options = options;
@@ -50,7 +50,7 @@ export class HomeAsker implements Asker {
 
   /** Pods at home are given nothing any more: the copies that were made for them go, these and all the others it tells. */
   release(references: readonly Reference[]): Iterable<string> {
-    this.#isLeft = false;
+    this.#isLeft = () => false;
     for (const reference of references) this.#asked.add(keyOf(reference));
     return this.#asked;
   }
@@ -102,9 +102,9 @@ export class HomeAsker implements Asker {
   async mayGo(copy: NamespacedRef, source: string, call: Call): Promise<boolean> {
     if (this.#demand) return this.#demand.mayGo(copy, source, call);
     if (this.#isWaiting) return false;
-    const isInjecting = this.#isLeft ?? (await this.#options.isInjecting(call));
-    this.#isLeft ??= isInjecting;
-    return !this.#isLeft;
+    const isLeft = this.#isLeft ?? (await this.#options.stillInjected(call));
+    this.#isLeft ??= isLeft;
+    return !this.#isLeft(copy);
   }
 
   onReport(source: string): void {

@@ -60,7 +60,7 @@ export async function ensureInlineSecret(
     await withoutQuotes(kube, ref, data, { signal }, () => write(record, present, data, { kube, signal }));
     return "written";
   } catch (error) {
-    if (isReason(error, "AlreadyExists", "Conflict")) return "outdated";
+    if (isReason(error, "AlreadyExists", "Conflict", "NotFound")) return "outdated";
     throw error;
   }
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { statusAnnotation } from "../../api/marks.ts";
 import type { Log } from "../../kube/log.ts";
 import type { Pass } from "../../runtime/controller.ts";
 import type { Announcement } from "../../runtime/outcome.ts";
@@ -31,7 +33,7 @@ const done: Left = { isDone: true };
 /** Takes leave of clusters whose Cluster is deleted. */
 export class Leaving {
   readonly #options: LeavingOptions;
-  /** Clusters of the original that are being seen off, by UID: once is enough. */
+  /** Clusters of the original that are being seen off or were, by UID: once is enough. */
   readonly #departing = new Set<string>();
 
   constructor(options: LeavingOptions) {
@@ -77,30 +79,43 @@ export class Leaving {
     const link = fleet.ensure(order);
     if (link?.state.kind === "no-kubeconfig") return done;
     if (!link?.kube || order.record.wish.isPaused) return { isDone: false, recheckAfterMs: unreachedAgainMs };
-    const { session, isHome } = link;
+    const { session, isHome, isRetired } = link;
     const isEmpty = isHome || session?.replication.copies.by("owner", home.installation.uid).length === 0;
     const isSettled = session?.demand.isSettled && session.replication.copies.isSynced && isEmpty;
-    const isDone = isSettled === true && (await this.#tryLeaving(link, pass));
+    // What has begun goes on, however often it failed.
+    const isDone = (isRetired || isSettled === true) && (await this.#tryLeaving(link, pass));
     return { isDone, recheckAfterMs: lookAgainMs };
   }
 
-  /** Beside the original there is no finalizer: one try while the way to the cluster is still known, and we let go. */
-  leaveInTime(record: ClusterRecord): void {
-    const { fleet, home, timeoutMs, log } = this.#options;
-    const { name, uid } = record.metadata;
-    const link = fleet.get(name);
-    if (!link || link.order.record.metadata.uid !== uid || this.#departing.has(uid)) return;
+  /**
+   * Beside the original there is no finalizer: one try while the way to the cluster is still known, and we let go. It is
+   * looked for anew by a replica that has just come to lead.
+   */
+  leaveInTime(order: Order): void {
+    const { fleet, timeoutMs, log } = this.#options;
+    const { record } = order;
+    const { name, uid, annotations = {} } = record.metadata;
+    const known = fleet.get(name);
+    const isServed = known?.order.record.metadata.uid === uid;
+    if (this.#departing.has(uid) || !(isServed || annotations[statusAnnotation])) return;
+    const link = isServed ? known : fleet.ensure(order);
+    if (!link) return;
     this.#departing.add(uid);
     const signal = AbortSignal.timeout(timeoutMs);
     const leave = async () => {
-      if (link.kube && !record.wish.isPaused && home.election.isLeader()) await this.#tryLeaving(link, { signal });
+      if (record.wish.isPaused) return;
+      while (link.state.kind === "connecting") await sleep(lookAgainMs, undefined, { signal });
+      await this.#tryLeaving(link, { signal });
     };
     void leave()
       .catch((error: unknown) => log.warn("a cluster could not be cleaned up", { cluster: name, error }))
       .finally(() => {
         if (fleet.get(name) === link) fleet.release(name);
-        this.#departing.delete(uid);
       });
+  }
+
+  forget(uid: string): void {
+    this.#departing.delete(uid);
   }
 
   /** Whether there is nothing left to do. */

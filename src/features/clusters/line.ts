@@ -1,3 +1,4 @@
+import { mayWe } from "../../kube/access-review.ts";
 import { Kube, type RequestSeen } from "../../kube/client.ts";
 import type { Connection } from "../../kube/connection.ts";
 import { withDeadline } from "../../kube/deadline.ts";
@@ -7,6 +8,7 @@ import { type Identity, identify } from "./identity.ts";
 import { findPolicyVersion } from "./injection/choose.ts";
 import type { PolicyVersion } from "./injection/objects.ts";
 import { type Failure, failureOf, unreachableAfterMs } from "./reachability.ts";
+import { lackOf } from "./words.ts";
 
 /** A way to a cluster that has answered. */
 export interface Line {
@@ -37,7 +39,23 @@ export async function openLine(connection: Connection, options: OpenOptions): Pr
   const answer = await askAlong({ kube, server: new URL(connection.server).origin, isHome: false }, signal);
   if (isLine(answer) && answer.identity.id !== homeId) return answer;
   await kube[Symbol.asyncDispose]();
-  return isLine(answer) ? { ...answer, kube: home, isHome: true } : answer;
+  if (!isLine(answer)) return answer;
+  return (await refusalAtHome(connection, home, signal)) ?? { ...answer, kube: home, isHome: true };
+}
+
+/**
+ * The home is served with our own rights, and who it is anybody can claim: so the home itself is asked whether the
+ * kubeconfig's user may do there what we would do.
+ */
+async function refusalAtHome(connection: Connection, home: Kube, signal: AbortSignal): Promise<Failure | undefined> {
+  await using user = home.as(connection, { userAgent: `latchkey/${ownVersion}` });
+  const right = { verb: "create", resource: "secrets", group: "" };
+  try {
+    const isAllowed = await withDeadline(unreachableAfterMs, signal, (each) => mayWe(user, right, { signal: each }));
+    return isAllowed ? undefined : { kind: "forbidden", message: lackOf(right) };
+  } catch (error) {
+    return failureOf(error, "the home");
+  }
 }
 
 /** Who is at the other end, and what it serves. */

@@ -6,7 +6,7 @@ import { withDeadline } from "../../kube/deadline.ts";
 import { ApiError } from "../../kube/errors.ts";
 import type { Log } from "../../kube/log.ts";
 import type { NameWatches } from "../../kube/name-watches.ts";
-import { span } from "../../kube/trace.ts";
+import { detached, span } from "../../kube/trace.ts";
 import { Alarm } from "../../runtime/alarm.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Claims } from "./demand.ts";
@@ -83,7 +83,7 @@ export class Link implements AsyncDisposable {
       this.ring();
     });
     this.#log = options.log.with({ cluster: order.record.metadata.name });
-    this.#running = this.#run();
+    this.#running = detached(() => this.#run());
   }
 
   get order(): Order {
@@ -153,6 +153,10 @@ export class Link implements AsyncDisposable {
     this.#isRetired = true;
   }
 
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
   /** Stops serving and leaves the connection as it is, for a clean-up. */
   async stopServing(): Promise<void> {
     const session = this.#session;
@@ -173,9 +177,10 @@ export class Link implements AsyncDisposable {
         try {
           if (this.#isKubeconfigNew) failures = 0;
           if (!this.#line || this.#isKubeconfigNew) await this.#reconnect();
-          if (this.#line) await this.#arrange(this.#line);
+          // What is new in an order that leads elsewhere is not for the cluster that has just answered.
+          if (this.#line && !this.#isKubeconfigNew) await this.#arrange(this.#line);
         } catch (error) {
-          if (!signal.aborted) this.#log.error("a cluster could not be served, trying again", { error });
+          if (!signal.aborted) this.#onError(error);
         }
         failures = this.#line ? 0 : failures + 1;
         const waitMs = this.#line ? this.#pulse.nextBeatMs(this.#ages) : this.#retryMs(failures);
@@ -186,6 +191,13 @@ export class Link implements AsyncDisposable {
       await this.#hangUp();
       this.#secrets[Symbol.dispose]();
     }
+  }
+
+  /** Nobody foresaw it; a Cluster that says nothing for ever would be worse than one that says little. */
+  #onError(error: unknown): void {
+    this.#log.error("a cluster could not be served, trying again", { error });
+    this.#pulse.doubt();
+    if (!this.#line) this.#fail(failureOf(error, "the cluster"));
   }
 
   /** What a change of a Secret ends is not tried again by the clock. */
@@ -200,7 +212,10 @@ export class Link implements AsyncDisposable {
   /** The new client first; only then the old one ends. */
   async #reconnect(): Promise<void> {
     this.#isKubeconfigNew = false;
-    const next = await span("connect", { cluster: this.#order.record.metadata.name }, () => this.#connect());
+    const next = await this.#connecting().catch((error: unknown) => {
+      this.#isKubeconfigNew = true;
+      throw error;
+    });
     await this.#hangUp();
     this.#line = next;
     if (!next) return;
@@ -211,6 +226,11 @@ export class Link implements AsyncDisposable {
     this.#discoveredAtMs = performance.now();
     this.#become({ kind: "connected" });
     if (isOther) this.#options.onChange(this);
+  }
+
+  #connecting(): Promise<Line | undefined> {
+    const { name: cluster } = this.#order.record.metadata;
+    return span("clusters.pass", { cluster }, () => span("connect", { cluster }, () => this.#connect()));
   }
 
   async #connect(): Promise<Line | undefined> {
@@ -241,8 +261,14 @@ export class Link implements AsyncDisposable {
   async #findConnection(): Promise<Connection | undefined> {
     const { record } = this.#order;
     this.#secrets.follow(searchFor(record, this.#options.clusterApiNamespaces).flat());
-    const { versions, result } = await findConnection(record, this.#options.home.kube, this.#options, this.#over);
+    const { versions, decisive, result } = await findConnection(
+      record,
+      this.#options.home.kube,
+      this.#options,
+      this.#over,
+    );
     this.#secrets.noteRead(versions);
+    this.#secrets.follow(decisive);
     if (result.kind !== "found") {
       this.#pulse.clear();
       this.#become(result);
@@ -255,14 +281,15 @@ export class Link implements AsyncDisposable {
   /** Opens, updates or ends the session, as things stand now. */
   async #arrange(line: Line): Promise<void> {
     const { home } = this.#options;
-    const way = this.way;
-    const isWanted = way !== undefined && this.#isToServe;
-    if (!isWanted || this.#isAnotherWay || this.#session?.isOver) await this.stopServing();
-    if (!isWanted || this.#session) return;
+    if (!this.#isToServe || this.#isAnotherWay || this.#session?.isOver) await this.stopServing();
+    // Asked again: while the last session ended the order may have changed, or the Cluster be on its way out.
+    const { way } = this;
+    if (way === undefined || !this.#isToServe || this.#isKubeconfigNew || this.#session) return;
     this.#sessionWay = way;
     const { kube, isHome, policyVersion: version } = line;
     this.#session = new Session({
-      ...{ home, kube, isHome, way, version, claims: this.#claims, log: this.#log },
+      ...{ home, kube, isHome, way, version, claims: this.#claims },
+      log: this.#log.with({ mode: way.kind }),
       onChange: () => this.#options.onChange(this),
     });
     this.#options.onChange(this);
@@ -351,10 +378,23 @@ export class Link implements AsyncDisposable {
     const again = await this.#answerOf(askAlong(line, this.#over.signal));
     if (again) {
       this.#pulse.clear();
-      this.#line = again;
+      this.#recognise(line, again);
     } else if (this.#state.kind !== "connected") {
       await this.#hangUp();
     }
+  }
+
+  /** It may have been upgraded, or be another cluster at the same address. */
+  #recognise(before: Line, again: Line): void {
+    if (again.identity.id !== before.identity.id) {
+      this.#isKubeconfigNew = true;
+      this.ring();
+      return;
+    }
+    this.#line = again;
+    if (isDeepStrictEqual(again.identity, this.#identity)) return;
+    this.#identity = again.identity;
+    this.#options.onChange(this);
   }
 
   /** Silence is told of when it has lasted; everything else at once. */

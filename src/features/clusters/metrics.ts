@@ -41,10 +41,10 @@ const conditionOf = ({ status }: ClusterRecord, wanted: string) =>
   status?.conditions?.find(({ type }) => type === wanted);
 
 gauge("latchkey_cluster_reachable", "1 for a cluster whose API server answers.", ["cluster"], () =>
-  [...shown.clusters()].map((record) => [
-    { cluster: record.metadata.name },
-    conditionOf(record, "Reachable")?.status === "True" ? 1 : 0,
-  ]),
+  [...shown.clusters()].flatMap((record) => {
+    const condition = conditionOf(record, "Reachable");
+    return condition ? [[{ cluster: record.metadata.name }, condition.status === "True" ? 1 : 0]] : [];
+  }),
 );
 
 gauge("latchkey_cluster_namespaces", "Namespaces of a cluster, by how they stand.", ["cluster", "state"], () =>

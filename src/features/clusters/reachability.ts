@@ -44,7 +44,8 @@ export function failureOf(error: unknown, server: string): Failure {
   return { kind: "unreachable", message: `no answer from ${server} for ${seconds} s: ${classOf(error)}` };
 }
 
-function classOf(error: unknown): string {
+/** The kind of failure, in none of the server's words. */
+export function classOf(error: unknown): string {
   if (error instanceof ApiError) return `it answers ${error.status}`;
   if (error instanceof UnreachableError) return classes[error.code] ?? error.code;
   return error instanceof Error && error.name === "TimeoutError" ? "timed out" : "failed";

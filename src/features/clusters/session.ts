@@ -134,18 +134,16 @@ export class Session implements AsyncDisposable {
   #serveHome(): void {
     const { home, onChange } = this.#options;
     const { signal } = this.#over;
-    const wakeAll = () => {
-      for (const source of this.demand.sources()) this.pullSecrets.wake(source);
-    };
     const begin = () => {
       if (signal.aborted) return;
       const serving = home.asker.serve(this.demand);
       signal.addEventListener("abort", () => {
         serving();
-        wakeAll();
+        this.pullSecrets.wakeAll();
       });
       this.#injector.wake();
-      wakeAll();
+      // Also what it wants no more: nothing was let go while nobody served.
+      this.pullSecrets.wakeAll();
     };
     // Not before: until then nobody knows by which names Pods count on their copies.
     void this.demand.synced({ signal }).then(begin, () => {});

@@ -66,6 +66,18 @@ const places: readonly { name: string; at: Known["served"][string]; reason?: str
   { name: "a copy", at: copied },
   { name: "a copy that nobody has told of", at: { copy: literal } },
   { name: "a copy whose next write is under way", at: { copy: literal, place: { kind: "pending" } } },
+  {
+    name: "a copy whose next write failed",
+    at: { copy: literal, place: { kind: "pending", message: "too many requests" } },
+    reason: "Progressing",
+    message: "app: too many requests",
+  },
+  {
+    name: "a failure that lasts",
+    at: { copy: literal, place: { kind: "pending", message: "failed calling webhook", isLasting: true } },
+    reason: "TargetRefused",
+    message: "app: failed calling webhook",
+  },
   { name: "nothing yet", at: {}, reason: "Progressing", message: "app: not there yet" },
   { name: "pending", at: { place: { kind: "pending" } }, reason: "Progressing", message: "app: not there yet" },
   {

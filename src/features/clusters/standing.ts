@@ -105,10 +105,13 @@ interface PlaceFacts extends Pick<StandingFacts, "reference"> {
 function placeTrouble({ reference, namespace, name, report }: PlaceFacts): readonly PlaceTrouble[] {
   const place = report?.places.get(namespace);
   const trouble = troubleAt(namespace, place);
-  // A copy that is there is as good as its last write: only a refusal tells otherwise.
-  if (name !== undefined && (!place || place.kind === "copied" || place.kind === "pending")) return [];
+  // A copy that is there is as good as its last write: only one that failed tells otherwise.
+  if (name !== undefined && !hasFailed(place)) return [];
   return [{ namespace, source: keyOf(reference), ...trouble }];
 }
+
+const hasFailed = (place: Place | undefined): boolean =>
+  place !== undefined && place.kind !== "copied" && !(place.kind === "pending" && place.message === undefined);
 
 function troubleAt(namespace: string, place: Place | undefined): Trouble {
   switch (place?.kind) {
@@ -126,8 +129,8 @@ function troubleAt(namespace: string, place: Place | undefined): Trouble {
       if (place.missing) return { reason: "Forbidden", message: lackOf({ namespace, ...place.missing }) };
       return { reason: "TargetRefused", message: `${namespace}: ${place.message}` };
     default: {
-      const words = place?.kind === "pending" ? place.message : undefined;
-      return { reason: "Progressing", message: words ? `${namespace}: ${words}` : `${namespace}: not there yet` };
+      const { message: words = "not there yet", isLasting = false } = place?.kind === "pending" ? place : {};
+      return { reason: isLasting ? "TargetRefused" : "Progressing", message: `${namespace}: ${words}` };
     }
   }
 }

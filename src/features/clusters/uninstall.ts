@@ -12,7 +12,7 @@ import { cleanUp, removeInjection } from "./clean-up.ts";
 import { findConnection } from "./find-connection.ts";
 import { allowInsecureClusters, clusterApiNamespaces } from "./options.ts";
 import { failureOf } from "./reachability.ts";
-import { type ClusterRecord, recordOf } from "./record.ts";
+import { type ClusterRecord, clusterAnnotations, recordOf } from "./record.ts";
 
 /** Before giving up on one cluster. */
 const patienceMs = 60_000;
@@ -38,8 +38,13 @@ export async function uninstall(kube: Kube, options: UninstallOptions): Promise<
     ...(await removeAnnotations(kube, clusters, { signal })),
     ...(await removeAnnotations(kube, kubermaticConfigurations, { signal })),
   ];
-  return { done, left: undone.flatMap((each) => each.left) };
+  // Most of the original's Clusters never asked for anything: what cannot be reached there is no business of ours.
+  const isOurs = (at: number) => mode === "instead" || isMarked(objects[at]);
+  return { done, left: undone.flatMap((each, at) => (isOurs(at) ? each.left : [])) };
 }
+
+const isMarked = (object: KubeObject | undefined): boolean =>
+  [statusAnnotation, ...clusterAnnotations].some((name) => object?.metadata.annotations?.[name]);
 
 async function leaveCluster(record: ClusterRecord, home: Kube, options: UninstallOptions): Promise<Undone> {
   if (record.wish.isHome) return { done: [], left: [] };
@@ -52,8 +57,8 @@ async function leaveCluster(record: ClusterRecord, home: Kube, options: Uninstal
   const { result } = await findConnection(record, home, search, { signal });
   if (result.kind !== "found") return { done: [], left: [`${title}: ${result.message}`] };
   const { connection } = result;
-  await using kube = new Kube(connection, { userAgent: `latchkey/${version}` });
   try {
+    await using kube = new Kube(connection, { userAgent: `latchkey/${version}` });
     const done = await withDeadline(patienceMs, signal, (within) =>
       cleanUp({ kube, installation, copies, signal: within }),
     );

@@ -1,7 +1,8 @@
 import { keyOf } from "../../api/objects.ts";
 import type { Fleet } from "./fleet.ts";
-import { failureOf } from "./injection/injector.ts";
+import { refusedWatch } from "./injection/injector.ts";
 import type { Link } from "./link.ts";
+import { classOf } from "./reachability.ts";
 import type { Session } from "./session.ts";
 import { leftoverTroubles, standingOf, type Trouble } from "./standing.ts";
 import type { Serving, View } from "./status.ts";
@@ -23,9 +24,9 @@ function servingOf(session: Session): Serving | undefined {
   const { demand, pullSecrets, replication } = session;
   const { copies, namespaces } = replication;
   const failing = [copies, namespaces].flatMap(({ health, isSynced }) => {
-    const failure = failureOf(health.failing?.error);
+    const failure = refusedWatch(health.failing?.error);
     if (failure) return [failure];
-    return health.failing && !isSynced ? [{ reason: "Progressing", message: health.failing.error.message }] : [];
+    return health.failing && !isSynced ? [{ reason: "Progressing", message: classOf(health.failing.error) }] : [];
   });
   const [blocked] = failing;
   if (!blocked && !(copies.isSynced && namespaces.isSynced)) return undefined;

@@ -113,8 +113,9 @@ export function accountWay(options: WayOptions): WorkingWay {
   async function leavePolicy({ kube: fenced, signal }: KeyedPass): Promise<Ending> {
     await options.demand().learn({ signal });
     isBegun = true;
+    // Until then Pods are given names of before, whose copies must not go.
+    if (accounts.list().some(isOpen)) return { recheckAfterMs: lookAgainMs, isPutOff: true };
     if (isAlone) return {};
-    if (accounts.list().some(isOpen)) return { recheckAfterMs: lookAgainMs };
     await removeObjects(version, { kube: fenced, installation, signal });
     isAlone = true;
     return {};

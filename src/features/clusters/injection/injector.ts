@@ -9,6 +9,7 @@ import type { Outcome } from "../../../runtime/outcome.ts";
 import type { KeyedPass, KeyedWorker } from "../../../runtime/run-keyed.ts";
 import type { Demand } from "../demand.ts";
 import type { Recorded } from "../naming.ts";
+import { classOf } from "../reachability.ts";
 import { describeMissingVerb } from "../words.ts";
 import { accountWay } from "./account-way.ts";
 import type { InjectionState, Way } from "./mode.ts";
@@ -108,19 +109,21 @@ export class Injector {
   }
 
   #pass(key: string, pass: KeyedPass): Promise<Ending> {
-    return span("inject", { key }, async () => {
-      try {
-        const ending = await this.#way.pass(key, pass);
-        if (!ending.isPutOff) this.#settle(key, undefined);
-        return ending;
-      } catch (error) {
-        const failure = failureOf(error);
-        if (!failure) throw error;
-        if (!this.#failures.has(key)) pass.log.warn("Pods cannot be given their pull secrets", { error });
-        this.#settle(key, failure);
-        return { recheckAfterMs: key === wholeCluster ? recheckMs.cluster : recheckMs.account };
-      }
-    });
+    return span("clusters.pass", { key }, () => span("inject", { key }, () => this.#inject(key, pass)));
+  }
+
+  async #inject(key: string, pass: KeyedPass): Promise<Ending> {
+    try {
+      const ending = await this.#way.pass(key, pass);
+      if (!ending.isPutOff) this.#settle(key, undefined);
+      return ending;
+    } catch (error) {
+      const failure = failureOf(error);
+      if (!failure) throw error;
+      if (!this.#failures.has(key)) pass.log.warn("Pods cannot be given their pull secrets", { error });
+      this.#settle(key, failure);
+      return { recheckAfterMs: key === wholeCluster ? recheckMs.cluster : recheckMs.account };
+    }
   }
 
   #settle(key: string, failure: InjectionState | undefined): void {
@@ -132,7 +135,7 @@ export class Injector {
 
   /** What may not even be looked at. */
   #refusedCache(): InjectionState | undefined {
-    return this.caches.map((cache) => failureOf(cache.health.failing?.error)).find((failure) => failure !== undefined);
+    return this.caches.map(({ health }) => refusedWatch(health.failing?.error)).find((each) => each !== undefined);
   }
 }
 
@@ -151,6 +154,14 @@ export function failureOf(error: unknown): Failed | undefined {
   if (missing !== undefined) return { kind: "failed", reason: "Forbidden", message: missing };
   if (!isDenied(error) && error.status >= 500) return undefined;
   return { kind: "failed", reason: "TargetRefused", message: error.message };
+}
+
+/** The same of a watch. A server's words about what it was merely asked may be anything, credentials included. */
+export function refusedWatch(error: unknown): Failed | undefined {
+  const failure = failureOf(error);
+  return failure?.reason === "TargetRefused"
+    ? { ...failure, message: `a watch is refused: ${classOf(error)}` }
+    : failure;
 }
 
 function workingWay(options: InjectorOptions): WorkingWay {

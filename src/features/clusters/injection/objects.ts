@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { managedByLabel, managedByValue, ownerAnnotation, ownerUidLabel, selfAnnotation } from "../../../api/marks.ts";
 import { type KubeObject, keyOf, type Ref, type Resource } from "../../../api/objects.ts";
+import { throughRefusals } from "../../../kube/all-of.ts";
 import { WatchCache } from "../../../kube/cache.ts";
 import type { Call, Kube } from "../../../kube/client.ts";
 import { isGoneOrReplaced, isReason } from "../../../kube/errors.ts";
@@ -138,7 +139,8 @@ export async function removeObjects(
   removing: Call & { readonly kube: Kube; readonly installation: Owner },
 ): Promise<readonly InjectionKind[]> {
   const kinds = [...(version ? [bindingKind(version), policyKind(version)] : []), recordKind];
-  const removed: InjectionKind[] = [];
-  for (const kind of kinds) if (await removeObject(kind, removing)) removed.push(kind);
-  return removed;
+  const removed = await throughRefusals(
+    kinds.map((kind) => async () => ((await removeObject(kind, removing)) ? [kind] : [])),
+  );
+  return removed.flat();
 }
