@@ -5,7 +5,7 @@ import { type Secret, secrets } from "../src/api/objects.ts";
 import type { SecretSync } from "../src/api/secret-sync.ts";
 import type { Kube } from "../src/kube/client.ts";
 import { buildProgram } from "../tools/build.ts";
-import { freePorts } from "../tools/local/ports.ts";
+import { choosePorts } from "../tools/local/ports.ts";
 import { type Arena, createNamespaces, openArena } from "./lib/arena.ts";
 import { BareClient, metadataListOnly, residentMiB } from "./lib/bare.ts";
 import { Contents } from "./lib/contents.ts";
@@ -24,9 +24,10 @@ export async function coldstart(signal: AbortSignal): Promise<Report> {
   await using arena = await openArena(signal, { auditLog: true });
   const { kube, plane } = arena;
   // As it ships, and always at one address: another one would have to be registered.
+  using ports = await choosePorts();
   const shipped = {
     bundle: await buildProgram(join(plane.dir, "bundle")),
-    args: [`--admission-address=127.0.0.1:${(await freePorts(1))[0]}`],
+    args: [`--admission-address=127.0.0.1:${ports.api}`],
   };
   const empty = await memoryAtRest(arena, shipped);
   await createUnrelated(kube);

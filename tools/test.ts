@@ -73,8 +73,16 @@ function testEnv(
 async function allTests(): Promise<string[]> {
   const files: string[] = [];
   for await (const file of glob("{src,tools,test}/**/*.test.ts", { cwd: root })) files.push(join(root, file));
-  // The short ones of `src` last: no long one is left alone at the end.
-  return files.sort().reverse();
+  return mixed(files.sort().reverse());
+}
+
+/** The long ones, which mostly wait, among the short ones, which mostly work: so the machine is busy to the end. */
+function mixed(files: readonly string[]): string[] {
+  const { long = [], short = [] } = Object.groupBy(files, (file) =>
+    /test\/(clusters|faults)\//.test(file) ? "long" : "short",
+  );
+  const shortBefore = (at: number) => Math.floor((at * short.length) / long.length);
+  return long.flatMap((file, at) => [file, ...short.slice(shortBefore(at), shortBefore(at + 1))]);
 }
 
 async function runTests(

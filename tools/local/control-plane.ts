@@ -56,7 +56,7 @@ export async function startControlPlane(options: PlaneOptions = {}): Promise<Con
       return await startIn(dir, binaries, { ...options, nodes, onProgress });
     } catch (error) {
       if (!options.dir) rmSync(dir, { recursive: true, force: true });
-      // Between the kernel's answer and the server's start the port belongs to nobody.
+      // Of somebody else, between our look and the server's start.
       if (attempt < 3 && /address already in use/.test(String(error))) continue;
       throw error;
     }
@@ -118,6 +118,7 @@ function planeIn(
   });
   const stop = async () => {
     await stopAll(components, { keepData: options.dir !== undefined });
+    ports[Symbol.dispose]();
     if (!options.dir) rmSync(dir, { recursive: true, force: true });
   };
   return {

@@ -23,7 +23,7 @@ export function tryLock(path: string): Disposable | undefined {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec("BEGIN EXCLUSIVE");
-    return { [Symbol.dispose]: () => database.close() };
+    return { [Symbol.dispose]: () => database.isOpen && database.close() };
   } catch (error) {
     database.close();
     if (isBusy(error)) return undefined;
