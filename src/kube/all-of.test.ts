@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { forAll } from "./all-of.ts";
+import { forAll, throughRefusals } from "./all-of.ts";
+import { ApiError } from "./errors.ts";
 
 const numbers = (count: number) => [...Array(count).keys()];
 
@@ -44,4 +45,20 @@ test("forAll: a failure keeps no other from its turn, and is told when all have 
   };
   await assert.rejects(forAll(numbers(100), work), /^Error: failure 0$/);
   assert.equal(done.length, 60);
+});
+
+test("throughRefusals: what is refused keeps nothing from being done and is told in the end, other failures at once", async () => {
+  const done: string[] = [];
+  const step = (name: string, error?: Error) => async () => {
+    done.push(name);
+    if (error) throw error;
+    return name;
+  };
+  const refusal = new ApiError("no", { status: 403, reason: "Forbidden" });
+  const outage = new ApiError("later", { status: 503 });
+  await assert.rejects(throughRefusals([step("a"), step("b", refusal), step("c")]), refusal);
+  assert.deepEqual(done.splice(0), ["a", "b", "c"]);
+  await assert.rejects(throughRefusals([step("a", refusal), step("b", outage), step("c")]), outage);
+  assert.deepEqual(done.splice(0), ["a", "b"]);
+  assert.deepEqual(await throughRefusals([step("a"), step("b")]), ["a", "b"]);
 });

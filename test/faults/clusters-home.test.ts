@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type KubeObject, namespaces as namespaceKind, secrets } from "../../src/api/objects.ts";
@@ -14,6 +17,7 @@ import {
   injectionIn,
   untilLabelled,
 } from "../../src/testing/cluster-scenes.ts";
+import { kubeconfigLike } from "../../src/testing/connections.ts";
 import { EventsOf } from "../../src/testing/events.ts";
 import { givenIn, untilGiven } from "../../src/testing/injection.ts";
 import { at } from "../../src/testing/objects.ts";
@@ -153,6 +157,35 @@ test("a kubeconfig that leads to the home gives nobody more rights there than it
   await userClusterKubeconfig(own.plane);
   await untilCluster(kube, name, "Ready", { status: "True", reason: "Served" });
   await deleteCluster(kube, cluster);
+});
+
+test("who merely claims to be the home is not believed", async (t) => {
+  const { kube } = await testNamespaces(t, 1);
+  const source = await createSource(t, kube);
+  const system = await kube.getMetadata(namespaceKind, { name: "kube-system" });
+  const liar = createServer((request, response) => {
+    const isKnown = /kube-system|version/.test(request.url ?? "");
+    response.writeHead(isKnown ? 200 : 404, { "content-type": "application/json" });
+    response.end(JSON.stringify({ ...system, gitVersion: "v1.36.4" }));
+  });
+  liar.listen(0, "127.0.0.1");
+  await once(liar, "listening");
+  t.after(() => {
+    liar.close();
+    liar.closeAllConnections();
+  });
+  const server = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
+  const kubeconfig = kubeconfigLike(user.kubeconfig, { cluster: { server } });
+  const cluster = await createCluster(t, kube, {
+    references: [source],
+    kubeconfig: await createKubeconfig(kube, kubeconfig),
+  });
+  await untilCluster(kube, cluster.metadata.name, "Reachable", {
+    ...{ status: "False", reason: "Unauthorized" },
+    message: "the home refuses the credentials of the kubeconfig",
+  });
+  assert.equal((await copiesOf(kube, source)).size, 0);
+  assert.deepEqual(await injectionIn(kube), []);
 });
 
 test("a SidecarSet and the home share their copies: the first who asks makes them, the last who needs them keeps them", async (t) => {

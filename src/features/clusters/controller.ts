@@ -8,10 +8,9 @@ import { finalizersPatch } from "../../runtime/finalizers.ts";
 import type { Outcome } from "../../runtime/outcome.ts";
 import { announcementsOf } from "./announcements.ts";
 import { BesidePasses } from "./beside-pass.ts";
-import type { Credentials } from "./credentials.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Leaving } from "./leaving.ts";
-import type { Order } from "./link.ts";
+import type { Order } from "./order.ts";
 import { type ClusterRecord, type ClustersMode, clusterAnnotations, recordOf } from "./record.ts";
 import type { Roster } from "./roster.ts";
 import type { Session } from "./session.ts";
@@ -58,7 +57,7 @@ export function clusterController({
     wakers: [
       (wake) => {
         const end = fleet.begin(wake);
-        for (const record of objects.list()) leaveInTime(record);
+        objects.list().forEach(noticeDeletion);
         return end;
       },
       (wake) =>
@@ -70,20 +69,14 @@ export function clusterController({
     onObjects(cache) {
       objects = cache;
       roster.attach(cache);
-      cache.subscribe(({ key, after }) => {
-        if (!after) return;
-        leaveInTime(after);
-        // Others may keep it for long.
-        const isOurs = mode === "beside" || after.metadata.finalizers?.includes(clustersFinalizer);
-        if (after.metadata.deletionTimestamp && !isOurs) fleet.release(key);
-      });
+      cache.subscribe(({ after }) => after && noticeDeletion(after));
     },
 
     reconcile: (record, pass) =>
       span("clusters.status", { cluster: record.metadata.name }, () => reconcile(record, pass)),
 
     async finalize(record, pass) {
-      const { isDone, event, recheckAfterMs } = await leaving.leave(record, roster.credentialsOf(record), pass);
+      const { isDone, event, recheckAfterMs } = await leaving.leave(orderOf(record), pass);
       if (isDone) fleet.release(record.metadata.name);
       const events = event ? [event] : [];
       return isDone ? { remove: [clustersFinalizer], events } : { recheckAfterMs };
@@ -102,15 +95,20 @@ export function clusterController({
     return { record, credentials: roster.credentialsOf(record) };
   }
 
-  function leaveInTime(record: ClusterRecord): void {
-    if (mode === "beside" && record.metadata.deletionTimestamp) leaving.leaveInTime(orderOf(record));
+  /** Without our finalizer there is no pass that would see to it. */
+  function noticeDeletion(record: ClusterRecord): void {
+    const { name, deletionTimestamp, finalizers = [] } = record.metadata;
+    if (!deletionTimestamp) return;
+    if (mode === "beside") leaving.leaveInTime(orderOf(record));
+    // Others may keep it for long.
+    else if (!finalizers.includes(clustersFinalizer)) fleet.release(name);
   }
 
   async function reconcile(record: ClusterRecord, pass: Pass): Promise<Outcome> {
-    const { credentials } = orderOf(record);
+    const order = orderOf(record);
     if (mode === "beside") await withdrawFinalizer(record, pass);
-    if (mode === "beside" && !isAsking(record, credentials)) return await leaveAlone(record, credentials, pass);
-    const link = fleet.ensure({ record, credentials });
+    if (mode === "beside" && !isAsking(order)) return await leaveAlone(order, pass);
+    const link = fleet.ensure(order);
     if (link?.isRetired) {
       // It was being left, and asks again: from the beginning.
       fleet.release(record.metadata.name);
@@ -139,10 +137,11 @@ export function clusterController({
   }
 
   /** Most of the original's Clusters want nothing of us. What was done for one that did goes, and then it is forgotten. */
-  async function leaveAlone(record: ClusterRecord, credentials: Credentials, pass: Pass): Promise<Outcome> {
+  async function leaveAlone(order: Order, pass: Pass): Promise<Outcome> {
+    const { record } = order;
     const { name, annotations = {} } = record.metadata;
     if (annotations[statusAnnotation] === undefined && !fleet.get(name)) return {};
-    const { isDone, recheckAfterMs } = await leaving.leaveUnasked({ record, credentials }, pass);
+    const { isDone, recheckAfterMs } = await leaving.leaveUnasked(order, pass);
     if (!isDone) return { recheckAfterMs };
     fleet.release(name);
     return await beside.fallSilent(record, pass);
@@ -157,8 +156,8 @@ export function clusterController({
 }
 
 /** Something about it is written down for us, or the default is for it. */
-const isAsking = ({ metadata: { annotations = {} } }: ClusterRecord, { from }: Credentials): boolean =>
-  from !== "None" || clusterAnnotations.some((name) => annotations[name]);
+const isAsking = ({ record, credentials }: Order): boolean =>
+  credentials.from !== "None" || clusterAnnotations.some((name) => record.metadata.annotations?.[name]);
 
 /** Somebody has served this very order before. */
 const isTold = ({ metadata: { generation }, status }: ClusterRecord): boolean =>

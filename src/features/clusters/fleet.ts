@@ -1,5 +1,6 @@
 import { byAge } from "./credentials.ts";
-import { Link, type LinkOptions, type Order } from "./link.ts";
+import { Link, type LinkOptions } from "./link.ts";
+import type { Order } from "./order.ts";
 
 type FleetOptions = Omit<LinkOptions, "mayServe" | "onChange">;
 

@@ -6,8 +6,8 @@ import type { Announcement } from "../../runtime/outcome.ts";
 import { cleanUp, removeInjection } from "./clean-up.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Link, Order } from "./link.ts";
-import type { ClusterRecord } from "./record.ts";
+import type { Link } from "./link.ts";
+import type { Order } from "./order.ts";
 import type { Home } from "./session.ts";
 import { describeMissingVerb } from "./words.ts";
 
@@ -40,7 +40,8 @@ export class Leaving {
     this.#options = options;
   }
 
-  async leave(record: ClusterRecord, credentials: Credentials, pass: Pass): Promise<Left> {
+  async leave(order: Order, pass: Pass): Promise<Left> {
+    const { record } = order;
     if (record.wish.isPaused) {
       return {
         ...done,
@@ -48,7 +49,7 @@ export class Leaving {
       };
     }
     const { fleet, timeoutMs, log } = this.#options;
-    const link = fleet.ensure({ record, credentials });
+    const link = fleet.ensure(order);
     if (!link) return { isDone: false, recheckAfterMs: lookAgainMs };
     let problem: string | undefined;
     try {

@@ -8,8 +8,6 @@ import type { Log } from "../../kube/log.ts";
 import type { NameWatches } from "../../kube/name-watches.ts";
 import { detached, span } from "../../kube/trace.ts";
 import { Alarm } from "../../runtime/alarm.ts";
-import type { Credentials } from "./credentials.ts";
-import type { Claims } from "./demand.ts";
 import { findConnection, type NoConnection, type SearchOptions } from "./find-connection.ts";
 import { FollowedSecrets } from "./followed-secrets.ts";
 import { type Identity, toldIdentityOf } from "./identity.ts";
@@ -19,21 +17,15 @@ import type { Way } from "./injection/mode.ts";
 import type { PolicyVersion } from "./injection/objects.ts";
 import { searchFor } from "./kubeconfig-search.ts";
 import { askAlong, isLine, type Line, openLine } from "./line.ts";
+import { asksTheSame, claimsOf, leadsElsewhere, type Order } from "./order.ts";
 import { Pulse } from "./pulse.ts";
 import { type Failure, failureOf } from "./reachability.ts";
-import type { ClusterRecord } from "./record.ts";
 import { type Home, Session } from "./session.ts";
 
 /** How the connection to a cluster stands. */
 export type LinkState = { readonly kind: "connecting" } | NoConnection | Failure | { readonly kind: "connected" };
 
 type Heard = readonly (readonly [kind: string, atMs: number])[];
-
-/** What a Cluster asks for, with everything looked up. */
-export interface Order {
-  readonly record: ClusterRecord;
-  readonly credentials: Credentials;
-}
 
 export interface LinkOptions extends SearchOptions {
   readonly home: Home;
@@ -66,7 +58,7 @@ export class Link implements AsyncDisposable {
   #identity: Identity | undefined;
   #session: Session | undefined;
   #sessionWay: Way | undefined;
-  #isKubeconfigNew = false;
+  #isToReconnect = false;
   /** From a cluster that was lost since. */
   #heardBefore: Heard = [];
   #discoveredAtMs = 0;
@@ -79,7 +71,7 @@ export class Link implements AsyncDisposable {
     this.#options = options;
     this.#identity = toldIdentityOf(order.record);
     this.#secrets = new FollowedSecrets(options.kubeconfigs, () => {
-      this.#isKubeconfigNew = true;
+      this.#isToReconnect = true;
       this.ring();
     });
     this.#log = options.log.with({ cluster: order.record.metadata.name });
@@ -134,12 +126,12 @@ export class Link implements AsyncDisposable {
   update(order: Order): void {
     const before = this.#order;
     this.#order = order;
-    const isElsewhere = targetOf(before.record) !== targetOf(order.record);
-    if (isElsewhere) this.#isKubeconfigNew = true;
-    if (isDeepStrictEqual(wishOf(before), wishOf(order))) return;
+    const isElsewhere = leadsElsewhere(before, order);
+    if (isElsewhere) this.#isToReconnect = true;
+    if (asksTheSame(before, order)) return;
     // At once, not when the loop comes round: what is new in this order is not for the cluster that is served now.
     if (isElsewhere || order.record.wish.isPaused || this.#isAnotherWay) this.#session?.cease();
-    else this.#session?.update(this.#claims);
+    else this.#session?.update(claimsOf(this.#order));
     this.ring();
   }
 
@@ -175,10 +167,10 @@ export class Link implements AsyncDisposable {
     try {
       while (!signal.aborted) {
         try {
-          if (this.#isKubeconfigNew) failures = 0;
-          if (!this.#line || this.#isKubeconfigNew) await this.#reconnect();
+          if (this.#isToReconnect) failures = 0;
+          if (!this.#line || this.#isToReconnect) await this.#reconnect();
           // What is new in an order that leads elsewhere is not for the cluster that has just answered.
-          if (this.#line && !this.#isKubeconfigNew) await this.#arrange(this.#line);
+          if (this.#line && !this.#isToReconnect) await this.#arrange(this.#line);
         } catch (error) {
           if (!signal.aborted) this.#onError(error);
         }
@@ -211,9 +203,9 @@ export class Link implements AsyncDisposable {
 
   /** The new client first; only then the old one ends. */
   async #reconnect(): Promise<void> {
-    this.#isKubeconfigNew = false;
+    this.#isToReconnect = false;
     const next = await this.#connecting().catch((error: unknown) => {
-      this.#isKubeconfigNew = true;
+      this.#isToReconnect = true;
       throw error;
     });
     await this.#hangUp();
@@ -284,11 +276,11 @@ export class Link implements AsyncDisposable {
     if (!this.#isToServe || this.#isAnotherWay || this.#session?.isOver) await this.stopServing();
     // Asked again: while the last session ended the order may have changed, or the Cluster be on its way out.
     const { way } = this;
-    if (way === undefined || !this.#isToServe || this.#isKubeconfigNew || this.#session) return;
+    if (way === undefined || !this.#isToServe || this.#isToReconnect || this.#session) return;
     this.#sessionWay = way;
     const { kube, isHome, policyVersion: version } = line;
     this.#session = new Session({
-      ...{ home, kube, isHome, way, version, claims: this.#claims },
+      ...{ home, kube, isHome, way, version, claims: claimsOf(this.#order) },
       log: this.#log.with({ mode: way.kind }),
       onChange: () => this.#options.onChange(this),
     });
@@ -304,12 +296,6 @@ export class Link implements AsyncDisposable {
   get #isToServe(): boolean {
     const { metadata, wish } = this.#order.record;
     return !this.#isRetired && !metadata.deletionTimestamp && !wish.isPaused && this.#options.mayServe(this);
-  }
-
-  get #claims(): Claims {
-    const { record, credentials } = this.#order;
-    const { excluded, retains } = record.wish;
-    return { references: credentials.references, excluded, retains };
   }
 
   #onAnswer(status: RequestSeen["status"]): void {
@@ -387,7 +373,7 @@ export class Link implements AsyncDisposable {
   /** It may have been upgraded, or be another cluster at the same address. */
   #recognise(before: Line, again: Line): void {
     if (again.identity.id !== before.identity.id) {
-      this.#isKubeconfigNew = true;
+      this.#isToReconnect = true;
       this.ring();
       return;
     }
@@ -426,9 +412,3 @@ export class Link implements AsyncDisposable {
     this.#options.onChange(this);
   }
 }
-
-/** Another one leads elsewhere. */
-const targetOf = ({ wish: { isHome, kubeconfig }, status }: ClusterRecord): string =>
-  JSON.stringify([isHome, kubeconfig, status?.namespaceName]);
-
-const wishOf = ({ record, credentials }: Order) => [record.wish, record.status?.namespaceName, credentials];
